@@ -1,0 +1,7 @@
+# Every library comes from the distribution's packages; `make deps` installs them.
+find_package(fmt 9 REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)   # SHA-256
+find_package(Threads REQUIRED)

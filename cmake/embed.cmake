@@ -1,0 +1,20 @@
+# minirl_embed(target DIRECTORY d PATTERN p): the files become string literals in the binary, so that
+# `minirl train qwen3.toml` works from any folder. cli/embedded.h declares the table.
+function(minirl_embed target)
+  cmake_parse_arguments(A "" "DIRECTORY;PATTERN" "" ${ARGN})
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/${A_DIRECTORY}
+       ${CMAKE_SOURCE_DIR}/${A_DIRECTORY}/${A_PATTERN})
+  set(out ${CMAKE_BINARY_DIR}/${target}.cpp)
+  set(body "#include \"cli/embedded.h\"\nnamespace minirl::cli {\nconst std::vector<EmbeddedFile>& embedded_files() {\n  static const std::vector<EmbeddedFile> files = {\n")
+  foreach(file ${files})
+    set(path ${CMAKE_SOURCE_DIR}/${A_DIRECTORY}/${file})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    file(READ ${path} text)
+    string(APPEND body "      {\"${file}\", R\"minirl_toml(${text})minirl_toml\"},\n")
+  endforeach()
+  string(APPEND body "  };\n  return files;\n}\n}  // namespace minirl::cli\n")
+  file(CONFIGURE OUTPUT ${out} CONTENT "${body}" @ONLY)
+  add_library(${target} OBJECT ${out})
+  target_link_libraries(${target} PRIVATE minirl_numerics)
+  set(MINIRL_LAYERS ${MINIRL_LAYERS} ${target} CACHE INTERNAL "")
+endfunction()

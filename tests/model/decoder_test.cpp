@@ -34,7 +34,7 @@ TEST_CASE("model/decoder: the gradient of every parameter of the whole model agr
           model->params().touch();
           return model->token_logp({tape, nullptr}, batch, rows, targets, {0.8, true, 0, 2});
         },
-        {}, params, {}, {.step = 1e-3, .max_coordinates = 40});
+        {}, params, {}, {.step = 2e-4, .max_coordinates = 40});
     CAPTURE(result.where);
     CAPTURE(result.analytic);
     CAPTURE(result.numeric);

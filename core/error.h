@@ -3,14 +3,13 @@
 #pragma once
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
-namespace minirl {
+#include "core/index.h"
 
-using Index = std::int64_t;  // sizes and offsets; element counts are multiplied in Index
+namespace minirl {
 
 /// Process exit codes (docs/formats.md). Verification tools and CI scripts rely on them.
 enum class Exit : int {

@@ -1,0 +1,171 @@
+// minirl kernels/rows.h -- a row program is written once and runs on both devices.
+// A Row owns ONE logical row and 32 lanes. Every sum goes through Row::sum, whose order is "lane l adds
+// items l, l+32, l+64, ...; then a fixed tree 16-8-4-2-1" (row.1). It depends on the length only: a Row
+// is never told how many rows, blocks or threads there are (R2).
+//
+// A program is a struct of pointers with
+//     using Scalar = T;                                             the type of its arithmetic
+//     template <class Row> MINIRL_HD void operator()(Row row, Index r) const;
+// Its kernel file kernels/NAME.cpp says MINIRL_ROW_PROGRAM(Program); callers say for_rows(...).
+#pragma once
+#include "core/fmath.h"
+#include "core/index.h"
+#if !defined(__CUDACC__)  // device code sees no host headers
+#include "core/parallel.h"
+#include "kernels/dispatch.h"
+#endif
+
+namespace minirl::kernels {
+
+inline constexpr int kLanes = 32;
+
+#if !defined(__CUDACC__)
+namespace MINIRL_ISA {
+
+template <class T>
+struct CpuRow {
+  /// Sum of item(0) ... item(n-1) in the order (row.1).
+  template <class F>
+  T sum(Index n, F item) const {
+    T lane[kLanes];
+    for (int l = 0; l < kLanes; ++l) { lane[l] = T(0); }
+    Index i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int l = 0; l < kLanes; ++l) { lane[l] += item(i + l); }
+    }
+    for (int l = 0; i + l < n; ++l) { lane[l] += item(i + l); }
+    for (int h = kLanes / 2; h > 0; h /= 2) {
+      for (int l = 0; l < h; ++l) { lane[l] += lane[l + h]; }
+    }
+    return lane[0];
+  }
+  /// Largest item; exact, so its order does not matter. NaN items are passed over.
+  template <class F>
+  T max(Index n, F item) const {
+    T lane[kLanes];
+    for (int l = 0; l < kLanes; ++l) { lane[l] = -T(__builtin_huge_valf()); }
+    Index i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int l = 0; l < kLanes; ++l) {
+        const T v = item(i + l);
+        lane[l] = lane[l] < v ? v : lane[l];
+      }
+    }
+    for (int l = 0; i + l < n; ++l) {
+      const T v = item(i + l);
+      lane[l] = lane[l] < v ? v : lane[l];
+    }
+    for (int h = kLanes / 2; h > 0; h /= 2) {
+      for (int l = 0; l < h; ++l) { lane[l] = lane[l] < lane[l + h] ? lane[l + h] : lane[l]; }
+    }
+    return lane[0];
+  }
+  /// Index of the largest key(i); ties go to the lower index (R8). n >= 1.
+  template <class F>
+  Index argmax(Index n, F key) const {
+    Index best = 0;
+    T top = key(0);
+    for (Index i = 1; i < n; ++i) {
+      const T v = key(i);
+      if (v > top) { top = v, best = i; }
+    }
+    return best;
+  }
+  template <class F> void each(Index n, F body) const {
+#if defined(__clang__)
+#pragma clang loop vectorize(enable) interleave(enable)
+#elif defined(__GNUC__)
+#pragma GCC ivdep
+#endif
+    for (Index i = 0; i < n; ++i) { body(i); }
+  }
+  template <class F> void once(F body) const { body(); }
+};
+
+}  // namespace MINIRL_ISA
+
+/// The compiled variants of a row program.
+template <class Program>
+struct RowTable {
+  static inline std::array<void (*)(const Program&, Index begin, Index end), kIsaCount> impl{};
+};
+
+/// Runs the program over rows [0, rows). `cost` is roughly the number of scalar operations a row
+/// takes: rows are only spread over threads where that pays.
+template <class Program>
+void for_rows(const Exec& exec, Index rows, Index cost, const Program& program) {
+  auto* run = RowTable<Program>::impl[static_cast<std::size_t>(active_isa())];
+  MINIRL_CHECK(run != nullptr, "row program is not compiled for {}", name(active_isa()));
+  constexpr Index kWorthAThread = 16384;
+  const Index grain = cost >= kWorthAThread ? 1 : kWorthAThread / (cost > 0 ? cost : 1) + 1;
+  parallel_ranges(exec.threads, rows, grain, [&](Index begin, Index end) { run(program, begin, end); });
+}
+
+#else
+template <class T>
+struct GpuRow {
+  template <class F>
+  __device__ T sum(Index n, F item) const {
+    T v = T(0);
+    for (Index i = threadIdx.x; i < n; i += kLanes) { v += item(i); }
+    for (int h = kLanes / 2; h > 0; h /= 2) { v += __shfl_xor_sync(0xffffffffU, v, h); }
+    return v;  // butterfly: every lane holds the root of the tree, the bits of CpuRow
+  }
+  template <class F>
+  __device__ T max(Index n, F item) const {
+    T v = -T(__builtin_huge_valf());
+    for (Index i = threadIdx.x; i < n; i += kLanes) {
+      const T w = item(i);
+      v = v < w ? w : v;
+    }
+    for (int h = kLanes / 2; h > 0; h /= 2) {
+      const T w = __shfl_xor_sync(0xffffffffU, v, h);
+      v = v < w ? w : v;
+    }
+    return v;
+  }
+  template <class F>
+  __device__ Index argmax(Index n, F key) const {
+    Index best = threadIdx.x < n ? threadIdx.x : 0;
+    T top = key(best);
+    for (Index i = best + kLanes; i < n; i += kLanes) {
+      const T v = key(i);
+      if (v > top) { top = v, best = i; }
+    }
+    for (int h = kLanes / 2; h > 0; h /= 2) {
+      const T other = __shfl_xor_sync(0xffffffffU, top, h);
+      const Index at = __shfl_xor_sync(0xffffffffU, best, h);
+      if (other > top || (other == top && at < best)) { top = other, best = at; }
+    }
+    return best;
+  }
+  template <class F> __device__ void each(Index n, F body) const {
+    for (Index i = threadIdx.x; i < n; i += kLanes) { body(i); }
+  }
+  template <class F> __device__ void once(F body) const {
+    if (threadIdx.x == 0) { body(); }
+  }
+};
+
+template <class Program>
+__global__ void run_rows(Program program, Index rows) {
+  const Index r = static_cast<Index>(blockIdx.x) * blockDim.y + threadIdx.y;
+  if (r < rows) { program(GpuRow<typename Program::Scalar>{}, r); }
+}
+#endif  // __CUDACC__
+
+}  // namespace minirl::kernels
+
+/// In kernels/NAME.cpp, at namespace minirl::kernels scope: compiles the program for this variant.
+#define MINIRL_ROW_PROGRAM_AS(tag, ...)                                                              \
+  namespace MINIRL_ISA {                                                                             \
+  namespace {                                                                                        \
+  void run_##tag(const __VA_ARGS__& program, Index begin, Index end) {                               \
+    const __VA_ARGS__ p = program; /* a local copy: its pointers cannot alias the data */            \
+    for (Index r = begin; r < end; ++r) { p(CpuRow<typename __VA_ARGS__::Scalar>{}, r); }            \
+  }                                                                                                  \
+  [[maybe_unused]] const bool registered_##tag = (RowTable<__VA_ARGS__>::impl[kIsaIndex] = &run_##tag, true); \
+  }                                                                                                  \
+  }
+#define MINIRL_ROW_PROGRAM_EXPAND(tag, ...) MINIRL_ROW_PROGRAM_AS(tag, __VA_ARGS__)
+#define MINIRL_ROW_PROGRAM(...) MINIRL_ROW_PROGRAM_EXPAND(__LINE__, __VA_ARGS__)

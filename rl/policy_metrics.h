@@ -33,6 +33,7 @@ class Accumulator {
   double count() const { return count_; }
   double sum() const { return sum_; }
   double mean() const { return count_ > 0 ? sum_ / count_ : 0; }
+  double mean_square() const { return count_ > 0 ? sum2_ / count_ : 0; }
   double max() const { return count_ > 0 ? max_ : 0; }
   double min() const { return count_ > 0 ? min_ : 0; }
   double std() const;  // with n - 1

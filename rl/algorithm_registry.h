@@ -1,0 +1,40 @@
+// minirl rl/algorithm_registry.h -- losses by name. A loss registers itself from its own file in
+// rl/algorithms/; a preset (rl/presets.h) is a loss with other defaults and is found the same way.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/registry.h"
+#include "rl/algorithm.h"
+#include "rl/parameters.h"
+
+namespace minirl::rl {
+
+struct AlgorithmInfo {
+  std::string name;
+  std::string summary;                 // one line
+  std::string formula;                 // plain text, with the labels of docs/math/policy_loss.md
+  std::string page;                    // docs/algorithms/<page>
+  Traits traits;                       // with default parameters
+  std::vector<ParamSpec> params;
+  std::unique_ptr<Algorithm> (*make)(const Params&) = nullptr;
+};
+
+using Algorithms = Registry<AlgorithmInfo>;
+
+/// `static const bool registered = register_algorithm({...});` in the loss' own file.
+bool register_algorithm(AlgorithmInfo info);
+
+/// All names that make_algorithm accepts: losses, then presets, each sorted.
+std::vector<std::string> algorithm_names();
+
+/// The declaration behind a name; for a preset the loss' declaration with the preset's defaults.
+/// Fails with Exit::usage ("did you mean") for an unknown name.
+AlgorithmInfo algorithm_info(std::string_view name);
+
+/// Checks the parameters and builds the loss. Fails with Exit::usage and says what to do.
+std::unique_ptr<Algorithm> make_algorithm(std::string_view name, const ParamMap& params);
+
+}  // namespace minirl::rl

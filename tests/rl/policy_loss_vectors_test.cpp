@@ -1,0 +1,173 @@
+// Every token of the vectors through every loss, and the tokens that lie exactly on a boundary.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "tests/rl/support.h"
+
+namespace minirl::rl::test {
+namespace {
+
+// Both sides compute the same closed form in double; the only difference is exp(log p) for p.
+constexpr double kClosedForm = 1e-13;
+
+struct Row {
+  std::string label;      // in the vectors
+  std::string algorithm;
+  ParamMap params;
+  bool score_function;    // the vectors state the loss of the score-function form
+};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> list{
+      {"PG-IS", "pg_is", {}, true},
+      {"PPO .2/.28", "ppo", {{"clip_low", .2}, {"clip_high", .28}}, false},
+      {"PPO dual c=3", "ppo", {{"clip_low", .2}, {"clip_high", .28}, {"dual_clip", 3.}}, false},
+      {"DPPO-TV .2", "dppo_tv", {{"delta", .2}}, true},
+      {"DPPO-TV .2 C=3", "dppo_tv", {{"delta", .2}, {"cap", 3.}}, true},
+      {"DPPO-KL .05", "dppo_kl", {{"delta", .05}}, true},
+      {"SPO .2", "spo", {{"epsilon", .2}}, false},
+      {"SPO 12.5", "spo", {{"epsilon", 12.5}}, false},
+      {"DRPO .2", "drpo", {{"delta", .2}}, false},
+      {"DRPO 12.5", "drpo", {{"delta", 12.5}}, false},
+  };
+  return list;
+}
+
+Token token_of(const Json& t) {
+  return Token::from_probabilities(t.at("pi").get<double>(), t.at("mu").get<double>(), t.at("A").get<double>());
+}
+
+void compare(const Json& a, const Json& b, const std::string& path) {
+  CAPTURE(path);
+  REQUIRE(a.type() == b.type());
+  if (a.is_object()) {
+    for (const auto& [key, value] : b.items()) {
+      if (key == "note") { continue; }
+      REQUIRE(a.contains(key));
+      compare(a.at(key), value, path + "/" + key);
+    }
+  } else if (a.is_array()) {
+    REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) { compare(a[i], b[i], path + "/" + std::to_string(i)); }
+  } else {
+    CHECK(a == b);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rl/policy_loss: the committed vectors are those of the specification") {
+  const std::string spec = std::string(MINIRL_SOURCE_DIR) + "/../shared/spec/test_vectors.json";
+  if (!std::filesystem::exists(spec)) {
+    MESSAGE("SKIP: no specification beside the checkout; the committed copy is used alone");
+    return;
+  }
+  compare(vectors(), read_json(spec), "");
+}
+
+TEST_CASE("rl/policy_loss: gradient and loss of every token of the vectors") {
+  for (const Row& row : rows()) {
+    const auto algorithm = make_algorithm(row.algorithm, row.params);
+    for (const Json& t : vectors().at("tokens")) {
+      const Token token = token_of(t);
+      const TokenResult got = evaluate_one(*algorithm, token);
+      const std::string id = t.at("id").get<std::string>();
+      CAPTURE(row.label);
+      CAPTURE(id);
+      CHECK(near(got.dlogp, t.at("g").at(row.label).get<double>(), kClosedForm));
+      const double loss = row.score_function ? score_function_loss(got, token) : got.loss;
+      CHECK(near(loss, t.at("loss").at(row.label).get<double>(), kClosedForm));
+      // g = -A r w by definition of the weight.
+      CHECK(near(got.dlogp, -token.advantage * got.ratio * got.weight, kClosedForm));
+      if (token.advantage == 0) {
+        CHECK(got.dlogp == 0);
+        CHECK((got.reasons & MaskReason::zero_advantage) != 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("rl/policy_loss: a loss with a detached weight reports -A min(r, C) M") {
+  for (const Row& row : rows()) {
+    if (!row.score_function) { continue; }
+    const auto algorithm = make_algorithm(row.algorithm, row.params);
+    CHECK_FALSE(algorithm->traits().ratio_form);
+    for (const Json& t : vectors().at("tokens")) {
+      const TokenResult got = evaluate_one(*algorithm, token_of(t));
+      CHECK(same_bits(got.loss, got.dlogp));
+    }
+  }
+}
+
+TEST_CASE("rl/policy_loss: a token exactly on its boundary, and the two anchors") {
+  const std::map<std::string, std::pair<std::string, ParamMap>> losses{
+      {"DPPO-TV d=.25", {"dppo_tv", {{"delta", .25}}}},
+      {"PPO el=.25 eh=.5", {"ppo", {{"clip_low", .25}, {"clip_high", .5}}}},
+      {"dual c=4", {"ppo", {{"clip_low", .2}, {"clip_high", .28}, {"dual_clip", 4.}}}},
+      {"GRPO-mask .2/.28", {"ppo", {{"clip_low", .2}, {"clip_high", .28}}}},
+  };
+  int seen = 0;
+  for (const Json& b : vectors().at("boundaries")) {
+    const auto it = losses.find(b.at("loss").get<std::string>());
+    if (it == losses.end()) { continue; }
+    ++seen;
+    CAPTURE(b.dump());
+    const auto algorithm = make_algorithm(it->second.first, it->second.second);
+    std::optional<double> old;
+    if (!b.at("old").is_null()) { old = b.at("old").get<double>(); }
+    const Token token = Token::from_probabilities(b.at("pi").get<double>(), b.at("mu").get<double>(),
+                                                  b.at("A").get<double>(), old);
+    CHECK(near(evaluate_one(*algorithm, token).dlogp, b.at("g").get<double>(), kClosedForm));
+  }
+  CHECK(seen == 7);
+}
+
+TEST_CASE("rl/policy_loss: one step beyond the boundary is masked, the boundary itself is not") {
+  // Exact binary fractions, so that the comparison at the boundary is exact.
+  const double step = 0x1p-40;
+  const auto tv = make_algorithm("dppo_tv", {{"delta", .25}});
+  CHECK_FALSE(evaluate_one(*tv, Token::from_probabilities(.75, .5, 1)).masked());
+  CHECK(evaluate_one(*tv, Token::from_probabilities(.75 + step, .5, 1)).reasons ==
+        (MaskReason::divergence_positive | MaskReason::outside_upper));
+  CHECK_FALSE(evaluate_one(*tv, Token::from_probabilities(.5, .75, -1)).masked());
+  CHECK(evaluate_one(*tv, Token::from_probabilities(.5 - step, .75, -1)).reasons ==
+        (MaskReason::divergence_negative | MaskReason::outside_lower));
+  // Moving back is never masked, however far away.
+  CHECK_FALSE(evaluate_one(*tv, Token::from_probabilities(.01, .99, 1)).masked());
+  CHECK_FALSE(evaluate_one(*tv, Token::from_probabilities(.99, .01, -1)).masked());
+
+  const auto ppo = make_algorithm("ppo", {{"clip_low", .25}, {"clip_high", .5}, {"dual_clip", 4.}});
+  CHECK_FALSE(evaluate_one(*ppo, Token::from_probabilities(.75, .5, 1)).masked());
+  CHECK(evaluate_one(*ppo, Token::from_probabilities(.75 + step, .5, 1)).reasons ==
+        (MaskReason::clipped_high | MaskReason::outside_upper));
+  CHECK_FALSE(evaluate_one(*ppo, Token::from_probabilities(.375, .5, -1)).masked());
+  CHECK(evaluate_one(*ppo, Token::from_probabilities(.375 - step, .5, -1)).reasons ==
+        (MaskReason::clipped_low | MaskReason::outside_lower));
+  CHECK_FALSE(evaluate_one(*ppo, Token::from_probabilities(.5, .125, -1)).masked());
+  CHECK(evaluate_one(*ppo, Token::from_probabilities(.5 + step, .125, -1)).reasons ==
+        (MaskReason::dual_clip | MaskReason::outside_upper));
+
+  // The KL boundary: just inside and just outside of where it lies.
+  const auto kl = make_algorithm("dppo_kl", {{"delta", .05}});
+  const auto bounds = kl->boundary(.3);
+  REQUIRE(bounds);
+  CHECK_FALSE(evaluate_one(*kl, Token::from_probabilities(bounds->upper - 1e-9, .3, 1)).masked());
+  CHECK(evaluate_one(*kl, Token::from_probabilities(bounds->upper + 1e-9, .3, 1)).masked());
+  CHECK_FALSE(evaluate_one(*kl, Token::from_probabilities(bounds->lower + 1e-9, .3, -1)).masked());
+  CHECK(evaluate_one(*kl, Token::from_probabilities(bounds->lower - 1e-9, .3, -1)).masked());
+  CHECK_FALSE(evaluate_one(*kl, Token::from_probabilities(bounds->lower - 1e-9, .3, 1)).masked());
+}
+
+TEST_CASE("rl/policy_loss: the published example: a rare token passes DPPO and a frequent one does not, PPO the other way") {
+  const auto ppo = make_algorithm("ppo", {{"clip_low", .2}, {"clip_high", .2}});
+  const auto dppo = make_algorithm("dppo_tv", {{"delta", .05}});
+  const Token rare = Token::from_probabilities(1e-2, 1e-4, 1);
+  const Token frequent = Token::from_probabilities(.80, .99, -1);
+  CHECK(evaluate_one(*ppo, rare).masked());
+  CHECK_FALSE(evaluate_one(*dppo, rare).masked());
+  CHECK_FALSE(evaluate_one(*ppo, frequent).masked());
+  CHECK(evaluate_one(*dppo, frequent).masked());
+}
+
+}  // namespace minirl::rl::test

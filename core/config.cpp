@@ -24,7 +24,7 @@ std::pair<std::string, std::string> split(const std::string& dotted) {
 std::optional<Scalar> convert(const ParamRules& rules, const ConfigSource::Item& item, std::string& why) {
   const bool quoted = item.scalar && std::holds_alternative<std::string>(*item.scalar);
   // --set run.name=2024 or --set algorithm.name=drpo: quotes may be left out.
-  const bool bare = item.raw && (!item.scalar || (!quoted && rules.type == ScalarType::text));
+  const bool bare = item.raw && ((!item.scalar && item.type.empty()) || (!quoted && rules.type == ScalarType::text));
   if (!bare && !item.scalar) {
     why = fmt::format("must be {}, not {}", accepts(rules), item.type);
     return std::nullopt;

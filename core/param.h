@@ -56,9 +56,9 @@ Range or_infinity(Range range);
 
 /// A key that a registered thing (an algorithm, a task, ...) declares for itself.
 struct ParamSpec {
-  std::string name;
+  std::string name = {};
   ScalarType type = ScalarType::real;
-  std::string doc;                         // meaning and unit
+  std::string doc = {};                    // meaning and unit
   std::optional<Scalar> fallback = {};     // none: the key is mandatory
   Range range = {};                        // numbers only
   std::vector<std::string> choices = {};   // texts only; empty: any text

@@ -31,7 +31,7 @@ void require_ratio_one(const TrainItem& item, std::span<const float> logp) {
 }  // namespace
 
 UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm& algorithm, std::span<const TrainItem> items,
-                           const UpdateOptions& options, const Exec& exec) {
+                           const UpdateOptions& options, const Exec& exec, PolicyMetrics& metrics) {
   std::vector<ScoredSequence> sequences;
   Totals totals;
   for (const TrainItem& item : items) {
@@ -39,7 +39,6 @@ UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm
     add_sequence(totals, static_cast<Index>(item.rollout->ids.size()), options.fully_masked);
   }
   UpdateReport report;
-  PolicyMetrics metrics(algorithm.traits());
   std::vector<TokenResult> results;
   report.micro = accumulate_gradients(model, exec, sequences, options.micro,
       [&](std::size_t s, std::span<const float> logp, std::span<const float> entropy, std::span<float> dlogp, std::span<float> /*dentropy*/) {
@@ -64,7 +63,6 @@ UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm
     model.params().zero_grads();
     fail(Exit::invariant, fmt::format("the loss is {}; the update was not made", report.loss), "lower train.lr or use a loss with a bounded weight");
   }
-  report.metrics = metrics.finish();
   report.optimizer = optimizer.step(options.learning_rate, exec);
   return report;
 }

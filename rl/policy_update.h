@@ -30,16 +30,16 @@ struct UpdateOptions {
 };
 
 struct UpdateReport {
-  double loss = 0;               // aggregated
+  double loss = 0;  // aggregated
   OptimizerReport optimizer;
   MicroBatchReport micro;
-  std::vector<Metric> metrics;   // PolicyMetrics::finish()
 };
 
 /// Forward, loss, backward, AdamW. Throws Error(invariant) when `expect_ratio_one` does not hold (the bits of log pi
 /// and log mu are compared), or when the loss or a log-probability is not finite: nothing is updated then.
+/// `metrics` gets every token.
 UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm& algorithm, std::span<const TrainItem> items,
-                           const UpdateOptions& options, const Exec& exec);
+                           const UpdateOptions& options, const Exec& exec, PolicyMetrics& metrics);
 
 /// One supervised step: the loss is the mean over all completion tokens of -log pi.        (sft.1)
 UpdateReport update_supervised(Decoder& model, Optimizer& optimizer, std::span<const ScoredSequence> sequences, const MicroBatchOptions& micro,

@@ -60,7 +60,7 @@ void score_groups(std::span<Group> groups, const RewardOptions& options, int thr
     Rollout& r = *items[i].second;
     r.reward = r.verdict.score;
     if (!r.stopped && options.truncated == TruncatedReward::zero) { r.reward = 0; }
-    if (options.truncated == TruncatedReward::soft) { r.reward += soft_length_penalty(static_cast<Index>(r.ids.size()), options.max_new_tokens, options.soft_buffer); }
+    if (options.truncated == TruncatedReward::soft) { r.reward += options.soft_penalty * soft_length_penalty(static_cast<Index>(r.ids.size()), options.max_new_tokens, options.soft_buffer); }
   }
 }
 

@@ -39,7 +39,8 @@ struct RewardOptions {
   const RewardInfo* reward = nullptr;
   TruncatedReward truncated = TruncatedReward::zero;
   Index max_new_tokens = 0;
-  Index soft_buffer = 0;  // soft: tokens before the limit over which the penalty grows from 0 to -1
+  Index soft_buffer = 0;     // soft: tokens before the limit over which the penalty grows ...
+  double soft_penalty = 1;   // ... from 0 to this
 };
 
 struct GenerateOptions {

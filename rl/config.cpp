@@ -294,6 +294,25 @@ LoadedConfig load_config(const std::vector<ConfigSource>& sources) {
   return out;
 }
 
+void name_run(LoadedConfig& loaded, const std::string& name, const std::string& origin) {
+  if (!loaded.config.run.name.empty()) { return; }
+  loaded.config.run.name = name;
+  for (auto& k : loaded.keys) {
+    if (k.key == "run.name") {
+      k.toml = to_toml(name);
+      k.origin = origin;
+    }
+  }
+}
+
+std::string LoadedConfig::results_hash() const {
+  std::vector<ResolvedKey> counted = keys;
+  for (auto& k : counted) {
+    if (k.key == "train.steps" && config.train.lr_schedule == "constant") { k.changes_results = false; }
+  }
+  return minirl::results_hash(counted);
+}
+
 std::string LoadedConfig::resolved_toml() const {
   return minirl::resolved_toml(keys, fmt::format("all values of this run and where each came from; sha256 of the values: {}", hash()));
 }

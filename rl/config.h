@@ -26,7 +26,7 @@ struct ModelTable {
 /// A registered thing and its own parameters.
 struct EntryConfig {
   std::string name;
-  ParamMap params;
+  minirl::ParamMap params;
 };
 
 /// Supervised training of the base model on worked answers of mixed quality.
@@ -63,7 +63,7 @@ struct TrainConfig {
 
 struct AlgorithmConfig {
   std::string name = "drpo";
-  ParamMap params;                                      // what the algorithm declares for itself: delta, ...
+  minirl::ParamMap params;                                      // what the algorithm declares for itself: delta, ...
   std::string loss_agg_mode = "seq-mean-token-sum-norm";
   Index horizon = 0;                                    // tokens; 0: rollout.max_new_tokens
   std::string advantage = "group-mean";
@@ -85,7 +85,8 @@ struct EvalConfig {
 };
 
 struct CheckpointConfig {
-  Index every = 20;  // train steps; 0: at the end only
+  Index every = 20;            // train steps; 0: at the end only
+  Index pretrain_every = 200;  // pretraining updates; 0: only the base model at the end
   Index keep = 2;    // newest checkpoints kept; 0: all
 };
 

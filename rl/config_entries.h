@@ -1,6 +1,8 @@
 // minirl rl/config_entries.h -- the names that a configuration may use for registered things.
 #pragma once
+#include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/param.h"
@@ -17,5 +19,7 @@ std::vector<std::string> reward_choices();
 std::vector<minirl::ParamSpec> task_specs(const std::string& name);
 /// Parameters that an algorithm or preset declares; throws Exit::usage for an unknown name.
 std::vector<minirl::ParamSpec> algorithm_specs(const std::string& name);
+/// The algorithm's own keys of a config, as make_algorithm takes them.
+std::map<std::string, std::variant<double, std::int64_t, bool, std::string>> algorithm_params(const minirl::ParamMap& params);
 
 }  // namespace minirl::rl

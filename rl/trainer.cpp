@@ -6,6 +6,7 @@
 #include "core/stopwatch.h"
 #include "model/pretrained.h"
 #include "rl/algorithm_registry.h"
+#include "rl/config_entries.h"
 
 namespace minirl::rl {
 namespace {
@@ -91,7 +92,7 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Par
 Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted)
     : loaded_(loaded), config_(loaded.config), checkpoints_(std::move(checkpoints)), observer_(observer), interrupted_(std::move(interrupted)),
       exec_(make_exec(config_.runtime)), tokenizer_(data::byte_tokenizer()), task_(data::make_task(config_.task.name, config_.task.params)),
-      algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)), model_(initial_model(config_, *tokenizer_)),
+      algorithm_(make_algorithm(config_.algorithm.name, algorithm_params(config_.algorithm.params))), model_(initial_model(config_, *tokenizer_)),
       problems_(task_->eval_examples(config_.eval.prompts)) {
   require_served(*algorithm_, config_);
   const RewardInfo& reward = *reward_options(config_).reward;

@@ -44,20 +44,16 @@ void store_tiles(const Exec& exec, const AttentionDims& dims, const T* k, const 
   T *pool_k = pool.k.data<T>(), *pool_v = pool.v.data<T>();
   Index elements = 0;
   for (const QueryRun& run : runs) { elements += run.rows * stride; }
-  parallel_items(elements < kSmallAttention ? 1 : exec.threads, static_cast<Index>(runs.size()), [&](Index r, Index) {
-    const QueryRun& run = runs[static_cast<std::size_t>(r)];
-    for (Index row = 0; row < run.rows;) {
+  const Index items = static_cast<Index>(runs.size()) * dims.kv_heads;
+  parallel_items(elements < kSmallAttention ? 1 : exec.threads, items, [&](Index item, Index) {
+    const QueryRun& run = runs[static_cast<std::size_t>(item / dims.kv_heads)];
+    const Index head = item % dims.kv_heads;
+    for (Index row = 0; row < run.rows; ++row) {
       const Index position = run.first_position + row, slot = position % kKeyTile;
-      const Index count = std::min(kKeyTile - slot, run.rows - row);
-      for (Index head = 0; head < dims.kv_heads; ++head) {
-        const Index at = (run.tiles[position / kKeyTile] * dims.kv_heads + head) * d * kKeyTile;
-        const Index from = (run.first_row + row) * stride + head * d;
-        for (Index c = 0; c < d; ++c) {
-          for (Index j = 0; j < count; ++j) { pool_k[at + c * kKeyTile + slot + j] = k[from + j * stride + c]; }
-        }
-        for (Index j = 0; j < count; ++j) { std::copy_n(v + from + j * stride, d, pool_v + at + (slot + j) * d); }
-      }
-      row += count;
+      const Index at = (run.tiles[position / kKeyTile] * dims.kv_heads + head) * d * kKeyTile;
+      const Index from = (run.first_row + row) * stride + head * d;
+      for (Index c = 0; c < d; ++c) { pool_k[at + c * kKeyTile + slot] = k[from + c]; }
+      for (Index c = 0; c < d; ++c) { pool_v[at + slot * d + c] = v[from + c]; }
     }
   });
 }

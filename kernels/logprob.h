@@ -5,7 +5,8 @@
 //   H     = lse - sum_j e^(z_j - lse) z_j                                  (lp.4)
 //   dlogit_j = (dlogp (1[j = a] - p_j) - dH p_j (log p_j + H)) / T         (lp.5)
 // The sampler and the trainer both take log mu and log pi from this one program (R6).
-// Shapes: logits (R, V); target, logp, lse, entropy (R).
+// Shapes: logits (R, stride), of which the first V columns are ids that exist and the rest is padding of
+// the head that can never be sampled; target, logp, lse, entropy (R).
 #pragma once
 #include "core/rng.h"
 #include "kernels/rows.h"
@@ -18,10 +19,10 @@ struct LogProb {
   const T* logits;
   const std::int32_t* target;
   T *logp, *lse, *entropy;  // entropy may be null
-  Index V;
+  Index V, stride;
   T inverse_temperature;
   template <class Row> MINIRL_HD void operator()(Row row, Index r) const {
-    const T* l = logits + r * V;
+    const T* l = logits + r * stride;
     const T scale = inverse_temperature;
     const T m = row.max(V, [=] MINIRL_HD(Index j) { return l[j] * scale; });
     const T total = row.sum(V, [=] MINIRL_HD(Index j) { return fmath::exp(l[j] * scale - m); });
@@ -52,25 +53,30 @@ struct LogProbBackward {
   T* logits;
   const std::int32_t* target;
   const T *lse, *entropy, *dlogp, *dentropy;
-  Index V;
+  Index V, stride;
   T inverse_temperature;
   template <class Row> MINIRL_HD void operator()(Row row, Index r) const {
-    T* l = logits + r * V;
+    T* l = logits + r * stride;
     const T scale = inverse_temperature;
     const T log_sum = lse[r];
     const T g = dlogp[r];
+    const std::int32_t a = target[r];
     if (dentropy == nullptr) {
-      row.each(V, [=] MINIRL_HD(Index j) { l[j] = -g * fmath::exp(l[j] * scale - log_sum) * scale; });
+      row.each(V, [=] MINIRL_HD(Index j) {
+        const T hit = static_cast<std::int32_t>(j) == a ? g : T(0);
+        l[j] = (hit - g * fmath::exp(l[j] * scale - log_sum)) * scale;
+      });
     } else {
       const T dH = dentropy[r];
       const T H = entropy[r];
       row.each(V, [=] MINIRL_HD(Index j) {
+        const T hit = static_cast<std::int32_t>(j) == a ? g : T(0);
         const T log_p = l[j] * scale - log_sum;
-        l[j] = -fmath::exp(log_p) * (g + dH * (log_p + H)) * scale;
+        l[j] = (hit - fmath::exp(log_p) * (g + dH * (log_p + H))) * scale;
       });
     }
-    T* at = l + target[r];
-    row.once([=] MINIRL_HD() { *at += g * scale; });
+    const Index used = V;
+    row.each(stride - V, [=] MINIRL_HD(Index j) { l[used + j] = T(0); });
   }
 };
 
@@ -84,11 +90,11 @@ struct SampleToken {
   const rng::Key* key;              // (R)
   const std::uint32_t* position;    // (R)
   std::int32_t* token;              // (R)
-  Index V;
+  Index V, stride;
   T inverse_temperature;
   bool greedy;
   template <class Row> MINIRL_HD void operator()(Row row, Index r) const {
-    const T* l = logits + r * V;
+    const T* l = logits + r * stride;
     const T scale = inverse_temperature;
     const rng::Key k = key[r];
     const std::uint32_t at = position[r];

@@ -1,0 +1,54 @@
+#include "kernels/rope.h"
+
+#include "autograd/dispatch.h"
+#include "autograd/ops.h"
+
+namespace minirl::ops {
+namespace {
+
+void rotate(const Exec& exec, Tensor& x, const RopeTable& table, const Tensor& positions, int direction) {
+  const Index heads = x.shape()[1];
+  const Index d = x.shape()[2];
+  dispatch_real(x.dtype(), [&](auto real) {
+    using T = decltype(real);
+    kernels::for_rows(exec, x.shape()[0] * heads, 4 * d,
+                      kernels::Rope<T>{x.data<T>(), table.cosine.data<T>(), table.sine.data<T>(), positions.data<std::int32_t>(), heads, d,
+                                       static_cast<T>(direction)});
+  });
+}
+
+}  // namespace
+
+RopeTable RopeTable::make(Index positions, Index head_dim, double theta, DType dtype) {
+  MINIRL_CHECK(head_dim % 2 == 0, "head_dim {} is odd", head_dim);
+  const Index half = head_dim / 2;
+  RopeTable table{Tensor::empty({positions, half}, dtype), Tensor::empty({positions, half}, dtype)};
+  for (Index i = 0; i < half; ++i) {
+    const double frequency = fmath::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+    for (Index p = 0; p < positions; ++p) {
+      const double angle = static_cast<double>(p) * frequency;
+      dispatch_real(dtype, [&](auto real) {
+        using T = decltype(real);
+        table.cosine.data<T>()[p * half + i] = static_cast<T>(fmath::cos(angle));
+        table.sine.data<T>()[p * half + i] = static_cast<T>(fmath::sin(angle));
+      });
+    }
+  }
+  return table;
+}
+
+Var rope(Tape& tape, const Var& x, const RopeTable& table, const Tensor& positions) {
+  MINIRL_CHECK(x.value.shape().rank == 3 && positions.numel() == x.value.shape()[0], "x {} with {} positions", x.value.shape().str(), positions.numel());
+  for (const std::int32_t p : positions.span<std::int32_t>()) {
+    MINIRL_CHECK(p >= 0 && p < table.cosine.shape()[0], "position {} is outside the table of {}", p, table.cosine.shape()[0]);
+  }
+  Tensor y = x.value;  // in place: see the header
+  rotate(tape.exec(), y, table, positions, 1);
+  return tape.record("rope", std::move(y), {x}, [table, positions, exec = tape.exec()](Tensor dout, std::span<GradSlot> in) {
+    if (!in[0].wanted()) { return; }
+    rotate(exec, dout, table, positions, -1);  // (rope.3)
+    in[0].add(std::move(dout));
+  });
+}
+
+}  // namespace minirl::ops

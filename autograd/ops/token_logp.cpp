@@ -1,0 +1,93 @@
+#include <algorithm>
+
+#include "autograd/dispatch.h"
+#include "autograd/ops.h"
+#include "kernels/logprob.h"
+#include "kernels/matmul.h"
+
+namespace minirl::ops {
+namespace {
+
+constexpr Index kChunkBytes = Index{8} << 20;
+
+// logits of rows [begin, end) of h: (rows, V)
+Tensor head_logits(const Exec& exec, const Tensor& h, ParamUse w, Index begin, Index end) {
+  Tensor logits = Tensor::empty({end - begin, w.value().shape()[0]}, h.dtype(), exec);
+  kernels::linear_forward(exec, h.slice(begin, end), w.param->packed_forward(exec), logits);
+  return logits;
+}
+
+// Rows whose logits fit in kChunkBytes: the only place where logits exist.
+Index rows_per_chunk(Index V, DType dtype) { return std::max<Index>(16, kChunkBytes / (V * size_of(dtype))); }
+
+}  // namespace
+
+SampledTokens sample_tokens(const Exec& exec, const Tensor& h, ParamUse w, std::span<const rng::Key> keys,
+                            std::span<const std::uint32_t> positions, const SampleOptions& options) {
+  const Index N = h.rows();
+  const Index V = w.value().shape()[0];
+  const Index used = options.vocabulary > 0 ? options.vocabulary : V;
+  const Index chunk = rows_per_chunk(V, h.dtype());
+  MINIRL_CHECK(static_cast<Index>(keys.size()) == N && static_cast<Index>(positions.size()) == N, "{} keys for {} rows", keys.size(), N);
+  SampledTokens out{Tensor::empty({N}, DType::i32, exec), Tensor::empty({N}, h.dtype(), exec), Tensor::empty({N}, h.dtype(), exec)};
+  Tensor lse = Tensor::empty({N}, h.dtype(), exec);
+  dispatch_real(h.dtype(), [&](auto real) {
+    using T = decltype(real);
+    const T scale = static_cast<T>(1.0 / options.temperature);
+    for (Index begin = 0; begin < N; begin += chunk) {
+      const Index end = std::min(N, begin + chunk);
+      const Tensor logits = head_logits(exec, h, w, begin, end);
+      kernels::for_rows(exec, end - begin, 64 * V,
+                        kernels::SampleToken<T>{logits.data<T>(), keys.data() + begin, positions.data() + begin,
+                                                out.token.data<std::int32_t>() + begin, used, V, scale, options.greedy});
+      kernels::for_rows(exec, end - begin, 16 * V,
+                        kernels::LogProb<T>{logits.data<T>(), out.token.data<std::int32_t>() + begin, out.logp.data<T>() + begin,
+                                            lse.data<T>() + begin, options.entropy ? out.entropy.data<T>() + begin : nullptr, used, V, scale});
+    }
+  });
+  return out;
+}
+
+Var token_logp(Tape& tape, const Var& h, ParamUse w, const Tensor& targets, const LogProbOptions& options) {
+  const Exec& exec = tape.exec();
+  const Index N = h.value.rows();
+  const Index V = w.value().shape()[0];
+  const Index used = options.vocabulary > 0 ? options.vocabulary : V;
+  MINIRL_CHECK(targets.numel() == N && used <= V, "{} targets for {} rows, vocabulary {} of {}", targets.numel(), N, used, V);
+  for (const std::int32_t t : targets.span<std::int32_t>()) { MINIRL_CHECK(t >= 0 && t < used, "target {} is outside [0, {})", t, used); }
+  const Index chunk = options.chunk_rows > 0 ? options.chunk_rows : rows_per_chunk(V, h.value.dtype());
+  Tensor out = Tensor::empty({options.entropy ? 2 : 1, N}, h.value.dtype(), exec);
+  Tensor lse = Tensor::empty({N}, h.value.dtype(), exec);
+  dispatch_real(h.value.dtype(), [&](auto real) {
+    using T = decltype(real);
+    const T scale = static_cast<T>(1.0 / options.temperature);
+    for (Index begin = 0; begin < N; begin += chunk) {
+      const Index end = std::min(N, begin + chunk);
+      const Tensor logits = head_logits(exec, h.value, w, begin, end);
+      kernels::for_rows(exec, end - begin, 16 * V,
+                        kernels::LogProb<T>{logits.data<T>(), targets.data<std::int32_t>() + begin, out.data<T>() + begin, lse.data<T>() + begin,
+                                            options.entropy ? out.data<T>() + N + begin : nullptr, used, V, scale});
+    }
+  });
+  return tape.record("token_logp", out, {h}, [h = h.value, w, targets, options, out, lse, N, V, used, chunk, exec](Tensor dout, std::span<GradSlot> in) {
+    dispatch_real(h.dtype(), [&](auto real) {
+      using T = decltype(real);
+      const T scale = static_cast<T>(1.0 / options.temperature);
+      for (Index begin = 0; begin < N; begin += chunk) {
+        const Index end = std::min(N, begin + chunk);
+        Tensor logits = head_logits(exec, h, w, begin, end);  // the same bits as in forward
+        kernels::for_rows(exec, end - begin, 16 * V,
+                          kernels::LogProbBackward<T>{logits.data<T>(), targets.data<std::int32_t>() + begin, lse.data<T>() + begin,
+                                                      options.entropy ? out.data<T>() + N + begin : nullptr, dout.data<T>() + begin,
+                                                      options.entropy ? dout.data<T>() + N + begin : nullptr, used, V, scale});
+        if (in[0].wanted()) {
+          Tensor dh = in[0].accumulator().view({N, h.shape().last()}).slice(begin, end);
+          kernels::linear_input_grad(exec, logits, w.param->packed_input_grad(exec), dh);
+        }
+        kernels::linear_weight_grad(exec, logits, h.slice(begin, end), w.grad());
+      }
+    });
+  });
+}
+
+}  // namespace minirl::ops

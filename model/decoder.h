@@ -1,0 +1,61 @@
+// minirl model/decoder.h -- what a model family offers to the sampler and the trainer. There is one forward
+// function (R1): sampling differs from training only in the Pass.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "autograd/ops.h"
+#include "core/registry.h"
+#include "model/kv_cache.h"
+#include "model/params.h"
+#include "model/ragged.h"
+
+namespace minirl {
+
+/// The only difference between sampling and training: whether the tape records and whether keys and
+/// values are cached.
+struct Pass {
+  Tape& tape;
+  KvCache* cache = nullptr;
+};
+
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  const ModelConfig& config() const { return config_; }
+  DType dtype() const { return dtype_; }
+  Params& params() { return params_; }
+  const Params& params() const { return params_; }
+
+  /// The residual stream after the last layer, before the final norm: (N, D).
+  virtual Var hidden(const Pass& pass, const Ragged& batch) = 0;
+  /// What the head sees: rows `rows` (M) i32 of the stream, normalised: (M, D).
+  virtual Var head_input(const Pass& pass, const Var& hidden, const Tensor& rows) = 0;
+  virtual ParamUse head() = 0;
+
+  /// log pi(target_m | tokens up to row_m) at the given temperature: (1, M), or (2, M) with entropies.
+  Var token_logp(const Pass& pass, const Ragged& batch, const Tensor& rows, const Tensor& targets, const ops::LogProbOptions& options);
+
+ protected:
+  Decoder(ModelConfig config, DType dtype) : config_(std::move(config)), dtype_(dtype) { config_.validate(); }
+  /// Values are drawn in f32 and converted, so that an f64 model starts from the same numbers.
+  void convert_params();
+  /// cos/sin for positions below `needed`; grows, which changes no bit of the entries that exist.
+  const ops::RopeTable& rope_table(Index needed);
+
+  ModelConfig config_;
+  DType dtype_;
+  Params params_;
+
+ private:
+  ops::RopeTable rope_;
+};
+
+/// Families register themselves: model/qwen3.cpp, ...
+using DecoderFactory = std::unique_ptr<Decoder> (*)(const ModelConfig&, DType, std::uint64_t seed);
+struct DecoderFamilies : Registry<DecoderFactory, DecoderFamilies> {};
+
+/// A decoder of config.family with random weights (functions of the seed), f32 or f64.
+std::unique_ptr<Decoder> make_decoder(const ModelConfig& config, DType dtype, std::uint64_t seed);
+
+}  // namespace minirl

@@ -1,0 +1,45 @@
+// minirl model/sampler.h -- batched, continuous sampling through the training forward (R1, R7).
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/rng.h"
+#include "model/decoder.h"
+
+namespace minirl {
+
+struct SamplerOptions {
+  double temperature = 1.0;     // the policy is softmax(logits / T), at sampling and in the loss (R6)
+  bool greedy = false;          // most likely token; evaluation only
+  Index max_new_tokens = 64;
+  Index max_batch = 64;         // sequences decoded at once; changes no bit
+  std::vector<Token> stop_ids;  // the first of these ends a completion and belongs to it
+  Index vocabulary = 0;         // ids that may be sampled; 0 = all rows of the head
+};
+
+/// A prompt and the keys of its samples: one completion a key. The prompt is computed once (its keys and
+/// values are shared), with the bits that computing it for every sample would give.
+struct SampleRequest {
+  std::vector<Token> prompt;
+  std::vector<rng::Key> keys;
+};
+
+struct Completion {
+  std::vector<Token> ids;      // with the stop token if there was one
+  std::vector<float> logp;     // log mu of each id at the sampling temperature
+  bool stopped = false;        // false: ended by max_new_tokens
+};
+
+struct SampleStats {
+  Index prompt_tokens = 0, new_tokens = 0, decode_steps = 0;
+};
+
+/// result[i][j]: completion j of request i. A completion is a function of (weights, prompt, key, options)
+/// alone: not of max_batch, the order of requests, the other requests or the thread count.
+/// `interrupted` is polled once a step; when it says true, generation stops with Error(interrupted).
+std::vector<std::vector<Completion>> sample(Decoder& model, std::span<const SampleRequest> requests, const SamplerOptions& options,
+                                            const Exec& exec, SampleStats* stats = nullptr, const std::function<bool()>& interrupted = {});
+
+}  // namespace minirl

@@ -42,18 +42,25 @@ template <class T>
 void store_tiles(const Exec& exec, const AttentionDims& dims, const T* k, const T* v, std::span<const QueryRun> runs, KvPool& pool) {
   const Index d = dims.head_dim, stride = dims.kv_heads * d;
   T *pool_k = pool.k.data<T>(), *pool_v = pool.v.data<T>();
+  std::vector<QueryRun> pieces;  // of one tile each
   Index elements = 0;
-  for (const QueryRun& run : runs) { elements += run.rows * stride; }
-  const Index items = static_cast<Index>(runs.size()) * dims.kv_heads;
-  parallel_items(elements < kSmallAttention ? 1 : exec.threads, items, [&](Index item, Index) {
-    const QueryRun& run = runs[static_cast<std::size_t>(item / dims.kv_heads)];
-    const Index head = item % dims.kv_heads;
-    for (Index row = 0; row < run.rows; ++row) {
-      const Index position = run.first_position + row, slot = position % kKeyTile;
-      const Index at = (run.tiles[position / kKeyTile] * dims.kv_heads + head) * d * kKeyTile;
-      const Index from = (run.first_row + row) * stride + head * d;
-      for (Index c = 0; c < d; ++c) { pool_k[at + c * kKeyTile + slot] = k[from + c]; }
-      for (Index c = 0; c < d; ++c) { pool_v[at + slot * d + c] = v[from + c]; }
+  for (const QueryRun& run : runs) {
+    elements += run.rows * stride;
+    for (Index row = 0; row < run.rows;) {
+      const Index position = run.first_position + row, count = std::min(kKeyTile - position % kKeyTile, run.rows - row);
+      pieces.push_back({run.first_row + row, count, position, run.tiles});
+      row += count;
+    }
+  }
+  parallel_items(elements < kSmallAttention ? 1 : exec.threads, static_cast<Index>(pieces.size()), [&](Index item, Index) {
+    const QueryRun& piece = pieces[static_cast<std::size_t>(item)];
+    const Index tile = piece.tiles[piece.first_position / kKeyTile], slot = piece.first_position % kKeyTile;
+    for (Index j = 0; j < piece.rows; ++j) {
+      for (Index head = 0; head < dims.kv_heads; ++head) {
+        const Index to = (tile * dims.kv_heads + head) * d * kKeyTile, from = (piece.first_row + j) * stride + head * d;
+        for (Index c = 0; c < d; ++c) { pool_k[to + c * kKeyTile + slot + j] = k[from + c]; }
+        std::copy_n(v + from, d, pool_v + to + (slot + j) * d);
+      }
     }
   });
 }

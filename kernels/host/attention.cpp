@@ -10,7 +10,7 @@ namespace minirl::kernels {
 namespace {
 
 // Below this many fused multiply-adds, waking a thread costs more than it saves.
-constexpr Index kSmallAttention = 64 * 1024;
+constexpr Index kSmallAttention = 128 * 1024;
 
 void check(const char* what, const Tensor& t, Shape shape, DType dtype) {
   MINIRL_CHECK(t.defined() && t.shape() == shape && t.dtype() == dtype, "attention {}: {} {}, expected {} {}", what, t.shape().str(),

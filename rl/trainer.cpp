@@ -13,7 +13,7 @@ namespace {
 
 // A token of a supervised example: the completion and the end token are trained, the prompt is not.
 struct Worked {
-  std::vector<Token> prompt, completion;
+  std::vector<minirl::Token> prompt, completion;
 };
 
 ScheduleOptions pretrain_schedule(const PretrainConfig& p) {
@@ -83,7 +83,7 @@ std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokeniz
   return make_decoder(shape, DType::f32, static_cast<std::uint64_t>(config.run.seed));
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Params& params) {
+std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, minirl::Params& params) {
   const TrainConfig& t = config.train;
   return std::make_unique<Optimizer>(params, phase == Phase::pretrain ? AdamWOptions{0.9, 0.95, 1e-8, config.pretrain.weight_decay, 1.0}
                                                                      : AdamWOptions{t.beta1, t.beta2, t.eps, t.weight_decay, t.max_grad_norm});

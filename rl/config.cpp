@@ -265,6 +265,7 @@ void bind(Schema& s, Config& c) {
 
   s.table("checkpoint", "what is kept on disk");
   s.field("every", &c.checkpoint.every, kCountOrNone, "train steps between checkpoints; 0: at the end only").no_effect_on_results();
+  s.field("pretrain_every", &c.checkpoint.pretrain_every, kCountOrNone, "pretraining updates between checkpoints; 0: only the base model at the end").no_effect_on_results();
   s.field("keep", &c.checkpoint.keep, kCountOrNone, "newest checkpoints kept; 0: all").no_effect_on_results();
 
   s.table("runtime", "how it runs; nothing here changes a bit of the results");

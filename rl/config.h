@@ -85,8 +85,9 @@ struct EvalConfig {
 };
 
 struct CheckpointConfig {
-  Index every = 20;  // train steps; 0: at the end only
-  Index keep = 2;    // newest checkpoints kept; 0: all
+  Index every = 20;            // train steps; 0: at the end only
+  Index pretrain_every = 200;  // pretraining updates; 0: only the base model at the end
+  Index keep = 2;              // newest checkpoints kept; 0: all
 };
 
 struct RuntimeConfig {

@@ -56,7 +56,7 @@ RunDir::RunDir(const LoadedConfig& loaded, const ConfigSource& source, const std
   }
   make_directory(root_, Exit::usage);
   lock();
-  if (mode == Open::overwrite) { remove_former(); }
+  if (mode == Open::overwrite) { remove_entries(); }
   if (mode == Open::resume) { compare(loaded); }
   try {
     for (const char* folder : {"rollouts", "eval", "checkpoints"}) { make_directory(root_ / folder, Exit::usage); }
@@ -82,13 +82,20 @@ void RunDir::lock() {
   }
 }
 
-void RunDir::remove_former() {
+void RunDir::remove_entries() {
   for (const char* name : kEntries) {
     if (std::string_view(name) == ".lock") { continue; }
     std::error_code error;
     fs::remove_all(root_ / name, error);
     if (error) { fail(Exit::usage, file_error("remove", root_ / name, error.value()), file_hint(error.value())); }
   }
+}
+
+void RunDir::discard() {
+  remove_entries();
+  std::error_code ignored;
+  fs::remove(root_ / ".lock", ignored);
+  fs::remove(root_, ignored);  // only if it is empty
 }
 
 void RunDir::compare(const LoadedConfig& now) const {

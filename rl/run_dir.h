@@ -23,6 +23,9 @@ class RunDir {
   RunDir(const RunDir&) = delete;
   RunDir& operator=(const RunDir&) = delete;
 
+  /// Removes a run that nothing was computed for: a mistake found late must not occupy the name.
+  void discard();
+
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
@@ -32,7 +35,7 @@ class RunDir {
 
  private:
   void lock();
-  void remove_former();
+  void remove_entries();
   void compare(const LoadedConfig& now) const;
   void write_env(const LoadedConfig& loaded, const std::vector<std::string>& command_line) const;
   std::filesystem::path root_;

@@ -48,9 +48,9 @@ std::string visible(const std::string& text, std::size_t limit) {
   return out;
 }
 
-Evaluation read_evaluation(const fs::path& file) {
+Evaluation parse_evaluation(const std::string& document, const std::string& name) {
   try {
-    const Json doc = Json::parse(read_file(file));
+    const Json doc = Json::parse(document);
     Evaluation e;
     e.step = doc.at("step").get<Index>();
     e.problems = doc.at("problems").get<Index>();
@@ -71,7 +71,7 @@ Evaluation read_evaluation(const fs::path& file) {
     }
     return e;
   } catch (const Json::exception& error) {
-    fail(Exit::usage, fmt::format("'{}' is not an evaluation of minirl: {}", file.string(), error.what()));
+    fail(Exit::usage, fmt::format("'{}' is not an evaluation of minirl: {}", name, error.what()));
   }
 }
 
@@ -84,7 +84,7 @@ std::vector<Evaluation> read_evaluations(const fs::path& run) {
   }
   std::sort(files.begin(), files.end());
   std::vector<Evaluation> out;
-  for (const auto& f : files) { out.push_back(read_evaluation(f)); }
+  for (const auto& f : files) { out.push_back(parse_evaluation(read_file(f), f.string())); }
   std::sort(out.begin(), out.end(), [](const Evaluation& a, const Evaluation& b) { return a.step < b.step; });
   return out;
 }

@@ -31,7 +31,8 @@ struct Evaluation {
 
 /// All evaluations of a run, by step. Throws Exit::usage when a file is not what minirl writes.
 std::vector<Evaluation> read_evaluations(const std::filesystem::path& run);
-Evaluation read_evaluation(const std::filesystem::path& file);
+/// One such document; `name` is what errors call it.
+Evaluation parse_evaluation(const std::string& document, const std::string& name);
 
 /// The difference of avg@k between two evaluations of the same problems, with its interval.
 Interval improvement(const Evaluation& before, const Evaluation& after);

@@ -14,17 +14,23 @@ bool register_algorithm(AlgorithmInfo info) {
 
 std::vector<std::string> algorithm_names() {
   std::vector<std::string> names = Algorithms::names();
-  for (const auto& preset : presets()) { names.push_back(preset.name); }
+  for (const auto& preset : presets()) {
+    names.push_back(preset.name);
+  }
   return names;
 }
 
 AlgorithmInfo algorithm_info(std::string_view name) {
-  if (Algorithms::contains(name)) { return Algorithms::find("algorithm", name); }
+  if (Algorithms::contains(name)) {
+    return Algorithms::find("algorithm", name);
+  }
   const Preset* preset = find_preset(name);
   if (preset == nullptr) {
     const auto known = algorithm_names();
     std::string list;
-    for (const auto& k : known) { list += (list.empty() ? "" : ", ") + k; }
+    for (const auto& k : known) {
+      list += (list.empty() ? "" : ", ") + k;
+    }
     const std::string near = nearest_name(name, known);
     fail(Exit::usage, fmt::format("unknown algorithm '{}'", name),
          near.empty() ? "known: " + list : fmt::format("did you mean '{}'? known: {}", near, list));
@@ -32,7 +38,9 @@ AlgorithmInfo algorithm_info(std::string_view name) {
   AlgorithmInfo info = Algorithms::find("algorithm", preset->loss);
   info.name = preset->name;
   info.summary = preset->summary;
-  if (!preset->page.empty()) { info.page = preset->page; }
+  if (!preset->page.empty()) {
+    info.page = preset->page;
+  }
   for (const auto& [key, value] : preset->params) {
     bool found = false;
     for (auto& spec : info.params) {
@@ -41,7 +49,8 @@ AlgorithmInfo algorithm_info(std::string_view name) {
         found = true;
       }
     }
-    MINIRL_CHECK(found, "preset '{}' sets '{}', which '{}' does not have", preset->name, key, preset->loss);
+    MINIRL_CHECK(found, "preset '{}' sets '{}', which '{}' does not have", preset->name, key,
+                 preset->loss);
   }
   info.traits = info.make(resolve_params(info.name, info.params, {}))->traits();
   return info;

@@ -14,10 +14,10 @@ namespace minirl::rl {
 
 struct AlgorithmInfo {
   std::string name;
-  std::string summary;                 // one line
-  std::string formula;                 // plain text, with the labels of docs/math/policy_loss.md
-  std::string page;                    // docs/algorithms/<page>
-  Traits traits;                       // with default parameters
+  std::string summary;  // one line
+  std::string formula;  // plain text, with the labels of docs/math/policy_loss.md
+  std::string page;     // docs/algorithms/<page>
+  Traits traits;        // with default parameters
   std::vector<ParamSpec> params;
   std::unique_ptr<Algorithm> (*make)(const Params&) = nullptr;
 };

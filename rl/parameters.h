@@ -1,5 +1,5 @@
-// minirl rl/parameters.h -- what a loss (or any named choice) lets the user set: one declaration per
-// parameter, from which the strict config checks, prints and explains it.
+// minirl rl/parameters.h -- what a loss (or any named choice) lets the user set: one declaration
+// per parameter, from which the strict config checks, prints and explains it.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -43,16 +43,16 @@ struct ParamSpec {
   Range range;                         // numbers and integers
   std::vector<std::string> choices;    // choice
   std::string unit;                    // "probability", "ratio", "nats", "1", ...
-  std::string doc;                     // what it does, and for a mandatory one which values are usual
+  std::string doc;  // what it does, and for a mandatory one which values are usual
 };
 
-ParamSpec number_param(std::string name, std::optional<double> fallback, Range range, std::string unit,
-                       std::string doc);
-ParamSpec integer_param(std::string name, std::optional<std::int64_t> fallback, Range range, std::string unit,
-                        std::string doc);
+ParamSpec number_param(std::string name, std::optional<double> fallback, Range range,
+                       std::string unit, std::string doc);
+ParamSpec integer_param(std::string name, std::optional<std::int64_t> fallback, Range range,
+                        std::string unit, std::string doc);
 ParamSpec boolean_param(std::string name, std::optional<bool> fallback, std::string doc);
-ParamSpec choice_param(std::string name, std::optional<std::string> fallback, std::vector<std::string> choices,
-                       std::string doc);
+ParamSpec choice_param(std::string name, std::optional<std::string> fallback,
+                       std::vector<std::string> choices, std::string doc);
 
 /// "0.2", "inf", "true", "rollout": as it would stand in the config, without quotes.
 std::string to_text(const ParamValue& value);
@@ -73,8 +73,9 @@ class Params {
 };
 
 /// Checks `given` against the declarations and fills in the defaults. `owner` names the loss in
-/// messages. Fails with Exit::usage on an unknown name ("did you mean"), a missing mandatory value, a
-/// wrong type (an integer is accepted where a number is asked for) or a value out of range.
-Params resolve_params(std::string_view owner, const std::vector<ParamSpec>& specs, const ParamMap& given);
+/// messages. Fails with Exit::usage on an unknown name ("did you mean"), a missing mandatory value,
+/// a wrong type (an integer is accepted where a number is asked for) or a value out of range.
+Params resolve_params(std::string_view owner, const std::vector<ParamSpec>& specs,
+                      const ParamMap& given);
 
 }  // namespace minirl::rl

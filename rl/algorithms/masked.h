@@ -1,5 +1,5 @@
-// minirl rl/algorithms/masked.h -- what every loss with a hard mask and a detached weight has in common:
-// g = -A min(max(r, floor), cap) M, reported loss -A min(max(r, floor), cap) M (pg.3).
+// minirl rl/algorithms/masked.h -- what every loss with a hard mask and a detached weight has in
+// common: g = -A min(max(r, floor), cap) M, reported loss -A min(max(r, floor), cap) M (pg.3).
 #pragma once
 #include "rl/algorithm.h"
 #include "rl/parameters.h"

@@ -1,4 +1,5 @@
-// minirl rl/algorithms/pg_is.cpp -- policy gradient with importance sampling: no trust region at all.
+// minirl rl/algorithms/pg_is.cpp -- policy gradient with importance sampling: no trust region at
+// all.
 //   g = -A r                                                                              (pgis.1)
 #include "rl/algorithm_registry.h"
 #include "rl/algorithms/masked.h"
@@ -9,7 +10,8 @@ namespace {
 
 class PgIs final : public TokenAlgorithm {
  public:
-  explicit PgIs(const WeightOptions& weight) : TokenAlgorithm(masked_traits(Anchor::rollout, weight.anchor)), weight_(weight) {}
+  explicit PgIs(const WeightOptions& weight)
+      : TokenAlgorithm(masked_traits(Anchor::rollout, weight.anchor)), weight_(weight) {}
 
   TokenResult token(const Token& t) const override {
     TokenResult out = masked_result(t, weight_, 0);
@@ -17,7 +19,8 @@ class PgIs final : public TokenAlgorithm {
     return out;
   }
   WeightRange weight_range() const override {
-    return {1, 1, false, "w = 1 for every token: there is no trust region, nothing is masked or reversed"};
+    return {1, 1, false,
+            "w = 1 for every token: there is no trust region, nothing is masked or reversed"};
   }
 
  private:

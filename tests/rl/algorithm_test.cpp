@@ -1,7 +1,7 @@
 // What every registered loss promises, whatever its formula.
-#include <doctest/doctest.h>
-
 #include <limits>
+
+#include <doctest/doctest.h>
 
 #include "core/fmath.h"
 #include "rl/presets.h"
@@ -13,7 +13,9 @@ namespace {
 ParamMap mandatory(const AlgorithmInfo& info) {
   ParamMap out;
   for (const auto& spec : info.params) {
-    if (!spec.fallback) { out[spec.name] = 0.2; }
+    if (!spec.fallback) {
+      out[spec.name] = 0.2;
+    }
   }
   return out;
 }
@@ -45,7 +47,9 @@ Sequence make_sequence(int length, double spread, double advantage, std::uint64_
   s.advantage = advantage;
   for (int t = 0; t < length; ++t) {
     const double log_mu = random.between(-4, -0.1);
-    const auto near_mu = [&] { return static_cast<float>(std::fmin(log_mu + random.between(-spread, spread), 0)); };
+    const auto near_mu = [&] {
+      return static_cast<float>(std::fmin(log_mu + random.between(-spread, spread), 0));
+    };
     s.logp_rollout.push_back(static_cast<float>(log_mu));
     s.logp.push_back(near_mu());
     s.logp_recomputed.push_back(near_mu());
@@ -84,12 +88,14 @@ TEST_CASE("rl/algorithm: every loss and preset can be built and describes itself
     for (const auto& spec : info.params) {
       CAPTURE(spec.name);
       CHECK_FALSE(spec.doc.empty());
-      CHECK((spec.type == ParamType::boolean || spec.type == ParamType::choice || !spec.unit.empty()));
+      CHECK((spec.type == ParamType::boolean || spec.type == ParamType::choice ||
+             !spec.unit.empty()));
     }
   }
 }
 
-TEST_CASE("rl/algorithm: equal log-probabilities give ratio 1 and the plain policy gradient, exactly") {
+TEST_CASE(
+    "rl/algorithm: equal log-probabilities give ratio 1 and the plain policy gradient, exactly") {
   for (const std::string& name : Algorithms::names()) {
     CAPTURE(name);
     const auto algorithm = make_algorithm(name, mandatory(algorithm_info(name)));
@@ -112,14 +118,18 @@ TEST_CASE("rl/algorithm: equal log-probabilities give ratio 1 and the plain poli
   }
 }
 
-TEST_CASE("rl/algorithm: a token that the loss mask leaves out has loss and gradient 0 and changes no other token") {
+TEST_CASE(
+    "rl/algorithm: a token that the loss mask leaves out has loss and gradient 0 and changes no "
+    "other token") {
   for (const std::string& name : Algorithms::names()) {
     CAPTURE(name);
     const auto algorithm = make_algorithm(name, mandatory(algorithm_info(name)));
     const Sequence s = make_sequence(40, 0.5, -0.7, 4);
     Sequence other = s;
     for (std::size_t t = 0; t < s.mask.size(); ++t) {
-      if (s.mask[t] == 0) { other.logp[t] = -0.5F; }
+      if (s.mask[t] == 0) {
+        other.logp[t] = -0.5F;
+      }
     }
     const auto a = run(*algorithm, s);
     const auto b = run(*algorithm, other);
@@ -196,7 +206,9 @@ TEST_CASE("rl/algorithm: one advantage a token may be given instead of one a seq
   view.logp = view.logp_rollout;
   std::vector<TokenResult> results(3);
   algorithm->evaluate(view, results);
-  for (std::size_t t = 0; t < 3; ++t) { CHECK(results[t].dlogp == -advantages[t]); }
+  for (std::size_t t = 0; t < 3; ++t) {
+    CHECK(results[t].dlogp == -advantages[t]);
+  }
 }
 
 TEST_CASE("rl/algorithm: a missing anchor is our fault and says which") {
@@ -205,22 +217,39 @@ TEST_CASE("rl/algorithm: a missing anchor is our fault and says which") {
   Sequence s = make_sequence(3, 0.1, 1, 9);
   s.logp_recomputed.clear();
   std::vector<TokenResult> results(3);
-  CHECK_THROWS_WITH_AS(algorithm->evaluate(s.view(), results), doctest::Contains("logp_recomputed"), Error);
+  CHECK_THROWS_WITH_AS(algorithm->evaluate(s.view(), results), doctest::Contains("logp_recomputed"),
+                       Error);
 }
 
 TEST_CASE("rl/algorithm: the anchor decides what the ratio is measured from") {
   const Token token = Token::from_probabilities(.5, .4, 1, .45);
   CHECK(evaluate_one(*make_algorithm("ppo", {}), token).ratio == .5 / .4);
-  CHECK(evaluate_one(*make_algorithm("ppo", {{"anchor", std::string("recomputed")}}), token).ratio == .5 / .45);
+  CHECK(
+      evaluate_one(*make_algorithm("ppo", {{"anchor", std::string("recomputed")}}), token).ratio ==
+      .5 / .45);
 }
 
 TEST_CASE("rl/algorithm: every reason bit has a name and words") {
-  for (std::uint32_t bit : {MaskReason::loss_mask, MaskReason::zero_advantage, MaskReason::clipped_high, MaskReason::clipped_low,
-                            MaskReason::dual_clip, MaskReason::divergence_positive, MaskReason::divergence_negative,
-                            MaskReason::bad_update, MaskReason::divergence_any_sign, MaskReason::budget_token,
-                            MaskReason::budget_prefix, MaskReason::sequence_clipped, MaskReason::correction_masked,
-                            MaskReason::saturated, MaskReason::outside_upper, MaskReason::outside_lower, MaskReason::capped,
-                            MaskReason::floored, MaskReason::relaxed, MaskReason::corrective}) {
+  for (std::uint32_t bit : {MaskReason::loss_mask,
+                            MaskReason::zero_advantage,
+                            MaskReason::clipped_high,
+                            MaskReason::clipped_low,
+                            MaskReason::dual_clip,
+                            MaskReason::divergence_positive,
+                            MaskReason::divergence_negative,
+                            MaskReason::bad_update,
+                            MaskReason::divergence_any_sign,
+                            MaskReason::budget_token,
+                            MaskReason::budget_prefix,
+                            MaskReason::sequence_clipped,
+                            MaskReason::correction_masked,
+                            MaskReason::saturated,
+                            MaskReason::outside_upper,
+                            MaskReason::outside_lower,
+                            MaskReason::capped,
+                            MaskReason::floored,
+                            MaskReason::relaxed,
+                            MaskReason::corrective}) {
     CHECK_FALSE(reason_name(bit).empty());
     CHECK_FALSE(reason_words(bit).empty());
     CHECK(explain_reasons(bit).size() == 1);
@@ -240,7 +269,9 @@ TEST_CASE("rl/algorithm: parameters are checked strictly and the message says wh
     }
     return std::string("accepted");
   };
-  const auto contains = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const auto contains = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
   std::string text = message("drpo", {});
   CHECK(contains(text, "'delta' is missing"));
   CHECK(contains(text, "0.2"));
@@ -254,7 +285,8 @@ TEST_CASE("rl/algorithm: parameters are checked strictly and the message says wh
   CHECK(contains(message("drpo", {{"delta", std::string("0.2")}}), "must be a number"));
   CHECK(contains(message("drpo", {{"delta", true}}), "must be a number"));
   CHECK(contains(message("ppo", {{"clip_low", 1.5}}), "outside [0, 1]"));
-  CHECK(contains(message("ppo", {{"anchor", std::string("recompute")}}), "did you mean 'recomputed'"));
+  CHECK(contains(message("ppo", {{"anchor", std::string("recompute")}}),
+                 "did you mean 'recomputed'"));
   CHECK(contains(message("dprpo", {}), "did you mean"));
   CHECK(contains(message("pg_is", {{"delta", .2}}), "unknown parameter"));
   CHECK(message("drpo", {{"delta", std::int64_t{1}}}) == "accepted");  // an integer is a number
@@ -266,7 +298,8 @@ TEST_CASE("rl/presets: a preset is its loss with other defaults, and the user's 
   const TokenResult preset = evaluate_one(*make_algorithm("drpo_paper", {}), token);
   const TokenResult direct = evaluate_one(*make_algorithm("drpo", {{"delta", 12.5}}), token);
   CHECK(same_bits(preset.dlogp, direct.dlogp));
-  const TokenResult overridden = evaluate_one(*make_algorithm("drpo_paper", {{"delta", .2}}), token);
+  const TokenResult overridden =
+      evaluate_one(*make_algorithm("drpo_paper", {{"delta", .2}}), token);
   CHECK(same_bits(overridden.dlogp, evaluate_one(*make_algorithm("drpo_tv", {}), token).dlogp));
   for (const Preset& p : presets()) {
     CAPTURE(p.name);
@@ -280,7 +313,9 @@ TEST_CASE("rl/algorithm: the stated boundary is where the loss changes its mind"
     const auto algorithm = make_algorithm(name, mandatory(algorithm_info(name)));
     for (const double mu : {0.3, 0.55}) {
       const auto bounds = algorithm->boundary(mu);
-      if (!bounds) { continue; }
+      if (!bounds) {
+        continue;
+      }
       CAPTURE(name);
       const auto weight = [&](double pi, double advantage) {
         return evaluate_one(*algorithm, Token::from_probabilities(pi, mu, advantage, mu)).weight;

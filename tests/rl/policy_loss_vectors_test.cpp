@@ -1,7 +1,7 @@
 // Every token of the vectors through every loss, and the tokens that lie exactly on a boundary.
-#include <doctest/doctest.h>
-
 #include <filesystem>
+
+#include <doctest/doctest.h>
 
 #include "tests/rl/support.h"
 
@@ -12,10 +12,10 @@ namespace {
 constexpr double kClosedForm = 1e-13;
 
 struct Row {
-  std::string label;      // in the vectors
+  std::string label;  // in the vectors
   std::string algorithm;
   ParamMap params;
-  bool score_function;    // the vectors state the loss of the score-function form
+  bool score_function;  // the vectors state the loss of the score-function form
 };
 
 const std::vector<Row>& rows() {
@@ -35,7 +35,8 @@ const std::vector<Row>& rows() {
 }
 
 Token token_of(const Json& t) {
-  return Token::from_probabilities(t.at("pi").get<double>(), t.at("mu").get<double>(), t.at("A").get<double>());
+  return Token::from_probabilities(t.at("pi").get<double>(), t.at("mu").get<double>(),
+                                   t.at("A").get<double>());
 }
 
 void compare(const Json& a, const Json& b, const std::string& path) {
@@ -43,13 +44,17 @@ void compare(const Json& a, const Json& b, const std::string& path) {
   REQUIRE(a.type() == b.type());
   if (a.is_object()) {
     for (const auto& [key, value] : b.items()) {
-      if (key == "note") { continue; }
+      if (key == "note") {
+        continue;
+      }
       REQUIRE(a.contains(key));
       compare(a.at(key), value, path + "/" + key);
     }
   } else if (a.is_array()) {
     REQUIRE(a.size() == b.size());
-    for (std::size_t i = 0; i < a.size(); ++i) { compare(a[i], b[i], path + "/" + std::to_string(i)); }
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      compare(a[i], b[i], path + "/" + std::to_string(i));
+    }
   } else {
     CHECK(a == b);
   }
@@ -90,7 +95,9 @@ TEST_CASE("rl/policy_loss: gradient and loss of every token of the vectors") {
 
 TEST_CASE("rl/policy_loss: a loss with a detached weight reports -A min(r, C) M") {
   for (const Row& row : rows()) {
-    if (!row.score_function) { continue; }
+    if (!row.score_function) {
+      continue;
+    }
     const auto algorithm = make_algorithm(row.algorithm, row.params);
     CHECK_FALSE(algorithm->traits().ratio_form);
     for (const Json& t : vectors().at("tokens")) {
@@ -110,14 +117,18 @@ TEST_CASE("rl/policy_loss: a token exactly on its boundary, and the two anchors"
   int seen = 0;
   for (const Json& b : vectors().at("boundaries")) {
     const auto it = losses.find(b.at("loss").get<std::string>());
-    if (it == losses.end()) { continue; }
+    if (it == losses.end()) {
+      continue;
+    }
     ++seen;
     CAPTURE(b.dump());
     const auto algorithm = make_algorithm(it->second.first, it->second.second);
     std::optional<double> old;
-    if (!b.at("old").is_null()) { old = b.at("old").get<double>(); }
-    const Token token = Token::from_probabilities(b.at("pi").get<double>(), b.at("mu").get<double>(),
-                                                  b.at("A").get<double>(), old);
+    if (!b.at("old").is_null()) {
+      old = b.at("old").get<double>();
+    }
+    const Token token = Token::from_probabilities(
+        b.at("pi").get<double>(), b.at("mu").get<double>(), b.at("A").get<double>(), old);
     CHECK(near(evaluate_one(*algorithm, token).dlogp, b.at("g").get<double>(), kClosedForm));
   }
   CHECK(seen == 7);
@@ -159,7 +170,9 @@ TEST_CASE("rl/policy_loss: one step beyond the boundary is masked, the boundary 
   CHECK_FALSE(evaluate_one(*kl, Token::from_probabilities(bounds->lower - 1e-9, .3, 1)).masked());
 }
 
-TEST_CASE("rl/policy_loss: the published example: a rare token passes DPPO and a frequent one does not, PPO the other way") {
+TEST_CASE(
+    "rl/policy_loss: the published example: a rare token passes DPPO and a frequent one does not, "
+    "PPO the other way") {
   const auto ppo = make_algorithm("ppo", {{"clip_low", .2}, {"clip_high", .2}});
   const auto dppo = make_algorithm("dppo_tv", {{"delta", .05}});
   const Token rare = Token::from_probabilities(1e-2, 1e-4, 1);

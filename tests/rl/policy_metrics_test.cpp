@@ -1,6 +1,7 @@
+#include "rl/policy_metrics.h"
+
 #include <doctest/doctest.h>
 
-#include "rl/policy_metrics.h"
 #include "tests/rl/support.h"
 
 namespace minirl::rl::test {
@@ -12,7 +13,9 @@ constexpr double kClosedForm = 1e-13;
 std::vector<Token> nine_tokens() {
   std::vector<Token> out;
   for (const Json& t : vectors().at("tokens")) {
-    if (t.at("id") == "t10" || t.at("id") == "t11") { continue; }
+    if (t.at("id") == "t10" || t.at("id") == "t11") {
+      continue;
+    }
     out.push_back(Token::from_probabilities(t.at("pi"), t.at("mu"), t.at("A")));
   }
   return out;
@@ -24,7 +27,9 @@ std::map<std::string, double> measure(const Algorithm& algorithm, std::span<cons
   PolicyMetrics metrics(algorithm.traits());
   metrics.add(tokens, results);
   std::map<std::string, double> out;
-  for (const Metric& m : metrics.finish()) { out[m.key] = m.value; }
+  for (const Metric& m : metrics.finish()) {
+    out[m.key] = m.value;
+  }
   return out;
 }
 
@@ -40,7 +45,8 @@ TEST_CASE("rl/policy_metrics: the definitions of the vectors on nine tokens") {
   };
   check(ppo.at("ratio_mean"), "ratio_mean");
   check(ppo.at("ratio_max"), "ratio_max");
-  check(ppo.at("clipfrac_upper") + ppo.at("clipfrac_lower"), "UniRL GRPO clip_fraction (sign-agnostic)");
+  check(ppo.at("clipfrac_upper") + ppo.at("clipfrac_lower"),
+        "UniRL GRPO clip_fraction (sign-agnostic)");
   check(ppo.at("masked_fraction"), "verl vanilla pg_clipfrac (c=inf)");
   check(ppo.at("clipped_low_fraction"), "TRL clip_ratio low");
   check(ppo.at("clipped_high_fraction"), "TRL clip_ratio high");
@@ -52,7 +58,8 @@ TEST_CASE("rl/policy_metrics: the definitions of the vectors on nine tokens") {
   check(ppo.at("prob_diff_min"), "min(pi-mu)");
   check(ppo.at("prob_absdiff_std"), "verl rollout_probs_diff_std (unbiased)");
   check(ppo.at("bad_update_fraction"), "bad-update fraction (A<0, mu-pi>=.5)");
-  const auto dual = measure(*make_algorithm("ppo", {{"clip_low", .2}, {"clip_high", .28}, {"dual_clip", 3.}}), tokens);
+  const auto dual = measure(
+      *make_algorithm("ppo", {{"clip_low", .2}, {"clip_high", .28}, {"dual_clip", 3.}}), tokens);
   check(dual.at("dual_clip_fraction"), "verl pg_clipfrac_lower c=3");
   const auto dppo = measure(*make_algorithm("dppo_tv", {{"delta", .2}}), tokens);
   check(dppo.at("masked_fraction"), "DPPO masked fraction");
@@ -90,14 +97,21 @@ TEST_CASE("rl/policy_metrics: DRPO's penalty and clip fractions by their definit
   CHECK(measure(*make_algorithm("ppo", {}), tokens).count("drpo_penalty_mean") == 0);
 }
 
-TEST_CASE("rl/policy_metrics: on the first update every distance is exactly 0 and every ratio exactly 1") {
+TEST_CASE(
+    "rl/policy_metrics: on the first update every distance is exactly 0 and every ratio exactly "
+    "1") {
   std::vector<Token> tokens;
-  for (const Token& t : nine_tokens()) { tokens.push_back(Token::from_logs(t.log_pi, t.log_pi, t.advantage)); }
+  for (const Token& t : nine_tokens()) {
+    tokens.push_back(Token::from_logs(t.log_pi, t.log_pi, t.advantage));
+  }
   for (const char* name : {"ppo", "dppo_tv", "dppo_kl", "drpo_tv"}) {
     const auto got = measure(*make_algorithm(name, {}), tokens);
-    for (const char* key : {"ratio_mean", "ratio_max", "ratio_min", "weight_mean"}) { CHECK(same_bits(got.at(key), 1.0)); }
-    for (const char* key : {"approx_kl", "kl_k1", "kl_k2", "rollout_replay_logp_absdiff_mean", "rollout_replay_logp_absdiff_max",
-                            "prob_absdiff_mean", "prob_diff_max", "prob_diff_min", "masked_fraction", "clipfrac_upper"}) {
+    for (const char* key : {"ratio_mean", "ratio_max", "ratio_min", "weight_mean"}) {
+      CHECK(same_bits(got.at(key), 1.0));
+    }
+    for (const char* key : {"approx_kl", "kl_k1", "kl_k2", "rollout_replay_logp_absdiff_mean",
+                            "rollout_replay_logp_absdiff_max", "prob_absdiff_mean", "prob_diff_max",
+                            "prob_diff_min", "masked_fraction", "clipfrac_upper"}) {
       CAPTURE(key);
       CHECK(got.at(key) == 0);
     }
@@ -123,11 +137,16 @@ TEST_CASE("rl/policy_metrics: ratios are reported before the cap and beyond the 
   CHECK(near(got.at("ratio_max"), std::exp(25.0), 1e-13));
 }
 
-TEST_CASE("rl/policy_metrics: the gap between recomputed and sampled log-probabilities is measured apart from drift") {
+TEST_CASE(
+    "rl/policy_metrics: the gap between recomputed and sampled log-probabilities is measured apart "
+    "from drift") {
   const std::vector<double> train{.5, .2, .9};
   const std::vector<double> rollout{.25, .4, .3};
   std::vector<Token> tokens;
-  for (std::size_t i = 0; i < 3; ++i) { tokens.push_back(Token::from_probabilities(.1 * static_cast<double>(i + 1), rollout[i], 1, train[i])); }
+  for (std::size_t i = 0; i < 3; ++i) {
+    tokens.push_back(
+        Token::from_probabilities(.1 * static_cast<double>(i + 1), rollout[i], 1, train[i]));
+  }
   const auto got = measure(*make_algorithm("pg_is", {}), tokens);
   CHECK(near(got.at("mismatch_ratio_mean"), 5.5 / 3, kClosedForm));
   CHECK(near(got.at("mismatch_ratio_max"), 3.0, kClosedForm));
@@ -137,7 +156,9 @@ TEST_CASE("rl/policy_metrics: the gap between recomputed and sampled log-probabi
   CHECK(near(got.at("mismatch_prob_absdiff_max"), 0.6, kClosedForm));
 }
 
-TEST_CASE("rl/policy_metrics: every metric says its unit and its denominator, keys are unique, merging counts all") {
+TEST_CASE(
+    "rl/policy_metrics: every metric says its unit and its denominator, keys are unique, merging "
+    "counts all") {
   const auto tokens = nine_tokens();
   const auto algorithm = make_algorithm("drpo_tv", {});
   std::vector<TokenResult> results(tokens.size());
@@ -148,7 +169,8 @@ TEST_CASE("rl/policy_metrics: every metric says its unit and its denominator, ke
   const std::vector<float> entropies(tokens.size(), 0.5F);
   all.add(tokens, results, entropies);
   first.add(std::span(tokens).first(4), std::span(results).first(4), std::span(entropies).first(4));
-  second.add(std::span(tokens).subspan(4), std::span(results).subspan(4), std::span(entropies).subspan(4));
+  second.add(std::span(tokens).subspan(4), std::span(results).subspan(4),
+             std::span(entropies).subspan(4));
   first.merge(second);
   const auto a = all.finish();
   const auto b = first.finish();

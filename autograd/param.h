@@ -13,7 +13,7 @@ namespace minirl {
 /// each one is the order of tokens, whatever the micro-batches are (R10). combine_grads() adds them.
 class Param {
  public:
-  Param(std::string name, Tensor value, bool decay) : name(std::move(name)), value(std::move(value)), decay(decay) {}
+  Param(std::string full_name, Tensor initial, bool decays) : name(std::move(full_name)), value(std::move(initial)), decay(decays) {}
 
   std::string name;  // Hugging Face name, e.g. "model.layers.0.self_attn.q_proj.weight"
   Tensor value;

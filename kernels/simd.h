@@ -27,6 +27,8 @@ namespace minirl::kernels::MINIRL_ISA {
 // load_first         the first `count` (0..kVecLanes) floats, zeros in the other lanes, which are not read
 // store_first        only the first `count` lanes
 // fma(a, b, c)       a * b + c, rounded once
+// tree_sum_32        p[0..31] by the fixed tree: lane l takes lane l + 16, then l + 8, 4, 2, 1
+// max_32             the largest of p[0..31]; exact, so its order is free
 
 #if defined(MINIRL_ISA_avx512)
 
@@ -45,6 +47,20 @@ MINIRL_INLINE Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c
 MINIRL_INLINE Vec add(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
 MINIRL_INLINE Vec sub(Vec a, Vec b) { return {_mm512_sub_ps(a.v, b.v)}; }
 MINIRL_INLINE Vec mul(Vec a, Vec b) { return {_mm512_mul_ps(a.v, b.v)}; }
+MINIRL_INLINE float tree_sum_32(const float* p) {
+  const __m512 sixteen = _mm512_add_ps(_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16));
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(sixteen), _mm512_extractf32x8_ps(sixteen, 1));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+MINIRL_INLINE float max_32(const float* p) {
+  const __m512 sixteen = _mm512_max_ps(_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16));
+  const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(sixteen), _mm512_extractf32x8_ps(sixteen, 1));
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
 
 /// dst[j * dst_stride + i] = src[i * src_stride + j] for i, j in [0, kVecLanes).
 MINIRL_INLINE void transpose_square(const float* src, Index src_stride, float* dst, Index dst_stride) {
@@ -98,6 +114,22 @@ MINIRL_INLINE Vec fma(Vec a, Vec b, Vec c) { return {_mm256_fmadd_ps(a.v, b.v, c
 MINIRL_INLINE Vec add(Vec a, Vec b) { return {_mm256_add_ps(a.v, b.v)}; }
 MINIRL_INLINE Vec sub(Vec a, Vec b) { return {_mm256_sub_ps(a.v, b.v)}; }
 MINIRL_INLINE Vec mul(Vec a, Vec b) { return {_mm256_mul_ps(a.v, b.v)}; }
+MINIRL_INLINE float tree_sum_32(const float* p) {
+  const __m256 low = _mm256_add_ps(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 16));
+  const __m256 high = _mm256_add_ps(_mm256_loadu_ps(p + 8), _mm256_loadu_ps(p + 24));
+  const __m256 eight = _mm256_add_ps(low, high);
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+MINIRL_INLINE float max_32(const float* p) {
+  const __m256 low = _mm256_max_ps(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 16));
+  const __m256 high = _mm256_max_ps(_mm256_loadu_ps(p + 8), _mm256_loadu_ps(p + 24));
+  const __m256 eight = _mm256_max_ps(low, high);
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
 
 /// dst[j * dst_stride + i] = src[i * src_stride + j] for i, j in [0, kVecLanes).
 MINIRL_INLINE void transpose_square(const float* src, Index src_stride, float* dst, Index dst_stride) {
@@ -156,6 +188,19 @@ MINIRL_INLINE Vec sub(Vec a, Vec b) {
 MINIRL_INLINE Vec mul(Vec a, Vec b) {
   MINIRL_UNROLL for (int i = 0; i < 4; ++i) { a.v[i] = a.v[i] * b.v[i]; }
   return a;
+}
+MINIRL_INLINE float tree_sum_32(const float* p) {
+  float lane[32];
+  for (int i = 0; i < 32; ++i) { lane[i] = p[i]; }
+  for (int h = 16; h > 0; h /= 2) {
+    for (int i = 0; i < h; ++i) { lane[i] += lane[i + h]; }
+  }
+  return lane[0];
+}
+MINIRL_INLINE float max_32(const float* p) {
+  float most = p[0];
+  for (int i = 1; i < 32; ++i) { most = most < p[i] ? p[i] : most; }
+  return most;
 }
 MINIRL_INLINE void transpose_square(const float* src, Index src_stride, float* dst, Index dst_stride) {
   for (Index i = 0; i < kVecLanes; ++i) {

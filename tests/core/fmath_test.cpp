@@ -24,11 +24,11 @@ double ulps(T got, long double exact) {
 // All floats with MINIRL_EXHAUSTIVE=1 (a minute), every 61st otherwise (61 is odd, so that all low bits occur).
 std::uint64_t stride() { return std::getenv("MINIRL_EXHAUSTIVE") != nullptr ? 1 : 61; }
 
-constexpr double kExpUlps = 1.03, kLogUlps = 1.0;  // as docs/math/fmath.md states
+constexpr double kExpUlps = 1.06, kLogUlps = 1.0;  // as docs/math/fmath.md states
 
 }  // namespace
 
-TEST_CASE("core/fmath: exp(float) is within 1.03 ulp over its whole range, subnormal results included") {
+TEST_CASE("core/fmath: exp(float) is within 1.06 ulp over its whole range, subnormal results included") {
   double worst = 0;
   for (std::uint64_t u = 0; u <= 0xffffffffULL; u += stride()) {
     const float x = fm::bits_as<float>(static_cast<std::uint32_t>(u));

@@ -1,0 +1,86 @@
+// minirl kernels/attention_forward.cpp -- online softmax over key tiles for a block of queries.
+#include "kernels/attention_tile.h"
+#include "kernels/reference/attention.h"
+
+namespace minirl::kernels {
+namespace MINIRL_ISA {
+namespace {
+
+// The softmax state of a block of queries; query i is row i / heads of the job and head i % heads of the group.
+struct Block {
+  float* q;  // (queries, d), packed
+  float* o;  // (queries, d), not yet divided by l
+  float* p;  // (queries, kKeyTile): scores, then their exponentials
+  float *m, *l, *next, *rescale;
+};
+
+/// Scores to exponentials of one query (att.2): scales, masks and finds the new maximum.
+MINIRL_INLINE float scale_and_max(float* s, Index present, float scale, float m) {
+  for (Index j = 0; j < kKeyTile; ++j) { s[j] = s[j] * scale; }
+  for (Index j = present; j < kKeyTile; ++j) { s[j] = -fmath::kInfinityF; }
+  return fmath::max(m, max_32(s));
+}
+
+MINIRL_INLINE void exponentials(float* s, Index present, float m) {
+  for (Index j = 0; j < kKeyTile; ++j) { s[j] = fmath::exp(s[j] - m); }
+  for (Index j = present; j < kKeyTile; ++j) { s[j] = 0.0F; }
+}
+
+void attend(const AttentionForwardJob<float>& job) {
+  const Index d = job.dims.head_dim, heads = job.dims.q_heads / job.dims.kv_heads, queries = job.run.rows * heads;
+  float* at = job.scratch;
+  const auto take = [&](Index n) { return at += n, at - n; };
+  const Block block{take(queries * d), take(queries * d), take(queries * kKeyTile), take(queries), take(queries), take(queries), take(queries)};
+  const auto query_of = [&](Index i) { return (job.run.first_row + i / heads) * job.dims.q_heads + job.kv_head * heads + i % heads; };
+
+  for (Index i = 0; i < queries; ++i) {
+    const float* q = job.q + query_of(i) * d;
+    for (Index c = 0; c < d; ++c) {
+      block.q[i * d + c] = q[c];
+      block.o[i * d + c] = 0.0F;
+    }
+    block.m[i] = -fmath::kInfinityF;
+    block.l[i] = 0.0F;
+  }
+
+  const Index last = job.run.first_position + job.run.rows - 1;
+  for (Index tile = 0; tile * kKeyTile <= last; ++tile) {
+    const Index tile_at = (job.run.tiles[tile] * job.dims.kv_heads + job.kv_head) * d * kKeyTile;
+    const float *k = job.pool_k + tile_at, *v = job.pool_v + tile_at;
+    // Rows before the tile are done; the others see `present` of its keys.
+    const Index before = tile * kKeyTile - job.run.first_position, first = (before > 0 ? before : 0) * heads;
+    const auto present = [&](Index i) {
+      const Index n = i / heads - before + 1;
+      return n < kKeyTile ? n : kKeyTile;
+    };
+    product(queries - first, kKeyTile, d, {block.q + first * d, d, 1}, k, kKeyTile, block.p + first * kKeyTile, kKeyTile, false);
+    for (Index i = first; i < queries; ++i) { block.next[i] = scale_and_max(block.p + i * kKeyTile, present(i), job.scale, block.m[i]); }
+    for (Index i = first; i < queries; ++i) { block.rescale[i] = fmath::exp(block.m[i] - block.next[i]); }
+    for (Index i = first; i < queries; ++i) {
+      float* p = block.p + i * kKeyTile;
+      exponentials(p, present(i), block.next[i]);
+      block.l[i] = fmath::fma(block.rescale[i], block.l[i], tree_sum_32(p));
+      block.m[i] = block.next[i];
+      if (block.rescale[i] != 1.0F) {  // times 1 is exact
+        float* o = block.o + i * d;
+        for (Index c = 0; c < d; ++c) { o[c] = block.rescale[i] * o[c]; }
+      }
+    }
+    product_present(queries - first, d, [&](Index i) { return present(first + i); }, block.p + first * kKeyTile, v, d, block.o + first * d);
+  }
+
+  for (Index i = 0; i < queries; ++i) {
+    float* o = job.o + query_of(i) * d;
+    const float l = block.l[i];
+    for (Index c = 0; c < d; ++c) { o[c] = block.o[i * d + c] / l; }
+    if (job.lse != nullptr) { job.lse[query_of(i)] = block.m[i] + fmath::log(l); }
+  }
+}
+
+}  // namespace
+}  // namespace MINIRL_ISA
+
+MINIRL_KERNEL_IMPL(attention_forward_f32, attend)
+MINIRL_KERNEL_IMPL(attention_forward_f64, reference::attention_forward<double>)
+
+}  // namespace minirl::kernels

@@ -1,0 +1,190 @@
+#include "model/safetensors.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/files.h"
+
+namespace minirl {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian");
+
+std::string_view format_name(DType t) {
+  switch (t) {
+    case DType::f32: return "F32";
+    case DType::f64: return "F64";
+    case DType::bf16: return "BF16";
+    case DType::i32: return "I32";
+    case DType::i64: return "I64";
+    default: return "U8";
+  }
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) { header["__metadata__"] = metadata; }
+  std::size_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    MINIRL_CHECK(!header.contains(name), "tensor '{}' is written twice", name);
+    std::vector<Index> shape(tensor.shape().dim.begin(), tensor.shape().dim.begin() + tensor.shape().rank);
+    const auto end = offset + static_cast<std::size_t>(tensor.bytes());
+    header[name] = {{"dtype", format_name(tensor.dtype())}, {"shape", shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string json = header.dump();
+  while ((8 + json.size()) % 64 != 0) { json += ' '; }  // data starts aligned
+  if (json.size() > kMaxSafetensorsHeader) { fail(Exit::runtime, fmt::format("'{}': a header of {} bytes could never be read back", path.string(), json.size())); }
+  AtomicFile file(path);
+  const auto size = static_cast<std::uint64_t>(json.size());
+  file.write(std::as_bytes(std::span(&size, 1)));
+  file.write(json);
+  for (const auto& [name, tensor] : tensors) { file.write(std::span(tensor.raw(), static_cast<std::size_t>(tensor.bytes()))); }
+  file.commit();
+}
+
+void SafetensorsFile::bad(const std::string& what, std::string_view hint) const {
+  fail(Exit::usage, fmt::format("'{}' is not a usable safetensors file: {}", path_.string(), what), hint);
+}
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path) {
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) { fail(Exit::usage, file_error("read", path, errno)); }
+  struct Guard {  // the destructor does not run when the constructor throws
+    int& descriptor;
+    bool armed = true;
+    ~Guard() {
+      if (armed) { ::close(descriptor); }
+    }
+  } guard{descriptor_};
+  struct stat info {};
+  if (::fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) { bad("it is not a regular file"); }
+  const auto file_size = static_cast<std::size_t>(info.st_size);
+  std::uint64_t header_size = 0;
+  if (file_size < 8 || ::pread(descriptor_, &header_size, 8, 0) != 8) { bad(fmt::format("it has {} bytes, not even a header length", file_size)); }
+  std::string start(std::min<std::size_t>(file_size, 64), '\0');
+  if (::pread(descriptor_, start.data(), start.size(), 0) != static_cast<ssize_t>(start.size())) { bad("it cannot be read"); }
+  if (start.rfind("version https://git-lfs", 0) == 0) { bad("it is a Git LFS pointer, the weights themselves were not downloaded", "run `git lfs pull` in the checkpoint's repository"); }
+  if (header_size > kMaxSafetensorsHeader || header_size > file_size - 8) {
+    bad(fmt::format("its header claims {} bytes, the file has {}", header_size, file_size), "the download may be incomplete, or this is another kind of file");
+  }
+  std::string json(header_size, '\0');
+  std::size_t got = 0;
+  while (got < json.size()) {
+    const ssize_t n = ::pread(descriptor_, json.data() + got, json.size() - got, static_cast<off_t>(8 + got));
+    if (n <= 0) { bad("its header cannot be read"); }
+    got += static_cast<std::size_t>(n);
+  }
+  data_begin_ = 8 + header_size;
+  data_size_ = file_size - data_begin_;
+  parse_header(json);
+  guard.armed = false;
+}
+
+SafetensorsFile::~SafetensorsFile() {
+  if (descriptor_ >= 0) { ::close(descriptor_); }
+}
+
+void SafetensorsFile::parse_header(std::string_view text) {
+  // JSON objects with two equal keys are legal JSON, and one of the two tensors would vanish silently.
+  std::set<std::string> seen;
+  std::string duplicate;
+  const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    if (event == nlohmann::json::parse_event_t::key && depth == 1 && !seen.insert(parsed.get<std::string>()).second) { duplicate = parsed.get<std::string>(); }
+    return true;
+  };
+  nlohmann::json header;
+  try {
+    header = nlohmann::json::parse(text, watch);
+  } catch (const nlohmann::json::exception&) { bad("its header is not JSON"); }
+  if (!duplicate.empty()) { bad(fmt::format("tensor '{}' is listed twice", duplicate)); }
+  if (!header.is_object()) { bad("its header is not a JSON object"); }
+  std::vector<std::pair<std::size_t, std::string>> order;
+  for (const auto& [name, value] : header.items()) {
+    if (name == "__metadata__") {
+      if (!value.is_object()) { bad("__metadata__ is not an object of strings"); }
+      for (const auto& [k, v] : value.items()) {
+        if (!v.is_string()) { bad("__metadata__ is not an object of strings"); }
+        metadata_[k] = v.get<std::string>();
+      }
+      continue;
+    }
+    const auto wrong = [&, tensor = name](const std::string& what) { bad(fmt::format("tensor '{}': {}", tensor, what)); };
+    if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string() || !value.contains("shape") || !value["shape"].is_array() ||
+        !value.contains("data_offsets") || !value["data_offsets"].is_array() || value["data_offsets"].size() != 2) {
+      wrong("dtype, shape and data_offsets are needed");
+    }
+    Entry entry;
+    const auto dtype = value["dtype"].get<std::string>();
+    bool known = false;
+    for (const DType t : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64, DType::u8}) {
+      if (dtype == format_name(t)) { entry.dtype = t, known = true; }
+    }
+    if (!known) { wrong(fmt::format("dtype {} is not supported", dtype)); }
+    if (value["shape"].size() > Shape::kMaxRank) { wrong(fmt::format("{} dimensions, at most {} are supported", value["shape"].size(), Shape::kMaxRank)); }
+    std::uint64_t bytes = static_cast<std::uint64_t>(size_of(entry.dtype));
+    for (const auto& d : value["shape"]) {
+      if (!d.is_number_unsigned()) { wrong("a dimension is not a whole number"); }
+      const auto n = d.get<std::uint64_t>();
+      if (n != 0 && bytes > data_size_ / n + 1) { wrong("its shape is larger than the file"); }  // also stops overflow
+      bytes *= n;
+      entry.shape.dim[static_cast<std::size_t>(entry.shape.rank++)] = static_cast<Index>(n);
+    }
+    const auto& offsets = value["data_offsets"];
+    if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()) { wrong("data_offsets are not whole numbers"); }
+    entry.begin = offsets[0].get<std::size_t>();
+    entry.end = offsets[1].get<std::size_t>();
+    if (entry.begin > entry.end || entry.end > data_size_) {
+      wrong(fmt::format("its bytes [{}, {}) are outside the {} bytes of data: the file is cut short", entry.begin, entry.end, data_size_));
+    }
+    if (entry.end - entry.begin != bytes) { wrong(fmt::format("shape {} of {} needs {} bytes, data_offsets give {}", entry.shape.str(), dtype, bytes, entry.end - entry.begin)); }
+    order.emplace_back(entry.begin, name);
+    entries_.emplace(name, entry);
+  }
+  std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+    return std::pair(a.first, entries_[a.second].end) < std::pair(b.first, entries_[b.second].end);
+  });
+  std::size_t at = 0;
+  for (const auto& [begin, name] : order) {
+    if (begin != at) { bad(fmt::format("tensor '{}' {} the one before it", name, begin < at ? "overlaps" : "leaves a gap after")); }
+    at = entries_[name].end;
+  }
+  if (at != data_size_) { bad(fmt::format("{} bytes follow the last tensor", data_size_ - at)); }
+}
+
+void SafetensorsFile::read_into(const std::string& name, Tensor& target) const {
+  const auto it = entries_.find(name);
+  if (it == entries_.end()) { bad(fmt::format("it has no tensor '{}'", name)); }
+  const Entry& entry = it->second;
+  if (target.dtype() != entry.dtype || target.shape() != entry.shape) {
+    bad(fmt::format("tensor '{}' is {} {}, {} {} is needed", name, minirl::name(entry.dtype), entry.shape.str(), minirl::name(target.dtype()), target.shape().str()));
+  }
+  std::size_t done = 0;
+  const auto total = static_cast<std::size_t>(target.bytes());
+  while (done < total) {
+    const ssize_t n = ::pread(descriptor_, target.raw() + done, total - done, static_cast<off_t>(data_begin_ + entry.begin + done));
+    if (n < 0 && errno == EINTR) { continue; }
+    if (n <= 0) { bad(fmt::format("tensor '{}' cannot be read", name)); }
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+Tensor SafetensorsFile::read(const std::string& name) const {
+  const auto it = entries_.find(name);
+  if (it == entries_.end()) { bad(fmt::format("it has no tensor '{}'", name)); }
+  Tensor t = Tensor::empty(it->second.shape, it->second.dtype);
+  read_into(name, t);
+  return t;
+}
+
+}  // namespace minirl

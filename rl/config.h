@@ -1,0 +1,138 @@
+// minirl rl/config.h -- everything that a run is a function of. One struct a table of the TOML file; names
+// of keys are names of fields. rl/config.cpp binds, checks and documents them.
+#pragma once
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/config.h"
+#include "model/model_config.h"
+
+namespace minirl::rl {
+
+inline constexpr double kOff = std::numeric_limits<double>::infinity();  // "off" for a limit
+
+struct RunConfig {
+  std::string name;          // of the folder below `dir`; empty: the config file's name
+  std::string dir = "runs";  // where run folders go
+  Index seed = 1;            // of everything random
+};
+
+struct ModelTable {
+  ModelConfig shape;       // vocab_size follows from the tokenizer
+  std::string checkpoint;  // folder to start from; empty: random weights, then [pretrain]
+};
+
+/// A registered thing and its own parameters.
+struct EntryConfig {
+  std::string name;
+  ParamMap params;
+};
+
+/// Supervised training of the base model on worked answers of mixed quality.
+struct PretrainConfig {
+  Index steps = 1000;              // optimizer updates; 0: none
+  Index batch_sequences = 64;      // worked answers per update
+  double lr = 3e-3;                // peak
+  Index warmup_steps = 50;         // updates
+  double lr_final_fraction = 0.1;  // cosine decay to this fraction of lr
+  double weight_decay = 0.1;
+};
+
+/// Sampling of training rollouts: from softmax(logits / temperature), nothing filtered (R6).
+struct RolloutConfig {
+  Index prompts_per_step = 32;
+  Index group_size = 8;       // completions per prompt
+  double temperature = 1.0;
+  Index max_new_tokens = 48;  // the end token included
+  Index max_batch = 256;      // sequences decoded at once; changes no bit
+};
+
+struct TrainConfig {
+  Index steps = 100;              // rollouts, each followed by updates_per_rollout optimizer updates
+  Index updates_per_rollout = 4;  // disjoint mini-batches of whole groups' completions; anchors stay frozen
+  Index tokens_per_micro = 4096;  // tokens per forward and backward pass; changes no bit
+  double lr = 3e-4;
+  std::string lr_schedule = "constant";  // constant | linear | cosine
+  double lr_final_fraction = 0.0;        // where linear and cosine end, as a fraction of lr
+  Index warmup_steps = 0;                // optimizer updates
+  double weight_decay = 0.0;
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
+  double max_grad_norm = 1.0;            // kOff: no clipping
+};
+
+struct AlgorithmConfig {
+  std::string name = "drpo";
+  ParamMap params;                                      // what the algorithm declares for itself: delta, ...
+  std::string loss_agg_mode = "seq-mean-token-sum-norm";
+  Index horizon = 0;                                    // tokens; 0: rollout.max_new_tokens
+  std::string advantage = "group-mean";
+  bool normalize_adv_by_std = false;
+};
+
+struct RewardConfig {
+  std::string name = "boxed";
+  std::string truncated_reward = "zero";  // a completion that hits max_new_tokens: zero | keep | soft
+  Index soft_buffer_tokens = 16;          // soft: the penalty grows over the last so many tokens
+  double soft_penalty = 1.0;              // soft: subtracted at max_new_tokens
+};
+
+struct EvalConfig {
+  Index every = 0;     // train steps between evaluations; 0: before and after only
+  Index prompts = 100; // held-out problems
+  Index samples = 8;   // completions per problem: avg@samples, pass@samples
+  double temperature = 1.0;
+};
+
+struct CheckpointConfig {
+  Index every = 20;  // train steps; 0: at the end only
+  Index keep = 2;    // newest checkpoints kept; 0: all
+};
+
+struct RuntimeConfig {
+  int threads = 0;                // 0: every core
+  std::string simd = "auto";      // auto | portable | avx2 | avx512
+  std::string progress = "auto";  // auto | line | plain | off
+};
+
+struct Config {
+  RunConfig run;
+  ModelTable model;
+  EntryConfig task{"arithmetic", {}};
+  PretrainConfig pretrain;
+  RolloutConfig rollout;
+  TrainConfig train;
+  AlgorithmConfig algorithm;
+  RewardConfig reward;
+  EvalConfig eval;
+  CheckpointConfig checkpoint;
+  RuntimeConfig runtime;
+
+  Index completions_per_step() const { return rollout.prompts_per_step * rollout.group_size; }
+  Index horizon() const { return algorithm.horizon > 0 ? algorithm.horizon : rollout.max_new_tokens; }
+};
+
+/// A configuration with where every value came from.
+struct LoadedConfig {
+  Config config;
+  std::vector<ResolvedKey> keys;
+  std::vector<std::string> warnings;  // legal, but probably not meant
+
+  std::string resolved_toml() const;   // resolves to the same configuration
+  std::string hash() const { return config_hash(keys); }
+  std::string results_hash() const { return minirl::results_hash(keys); }
+  std::string origin(std::string_view key) const;
+};
+
+/// Applies the sources (files first, then --set), checks every key and how keys fit together. Throws
+/// Exit::usage and names every problem with its place.
+LoadedConfig load_config(const std::vector<ConfigSource>& sources);
+
+/// Binds `config` to `schema`: the list of all keys (docs/formats.md is tested against it).
+void bind(Schema& schema, Config& config);
+
+/// Keys whose change would make the rest of a resumed run differ from the original, with both values;
+/// empty: the run may go on under `now`.
+std::vector<std::string> differences_on_resume(const LoadedConfig& before, const LoadedConfig& now);
+
+}  // namespace minirl::rl

@@ -1,0 +1,109 @@
+#include "rl/rollout.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/parallel.h"
+
+namespace minirl::rl {
+
+std::vector<Group> generate_groups(Decoder& model, const data::Tokenizer& tokenizer, std::span<const data::Example> examples,
+                                   const GenerateOptions& options, const Exec& exec, SampleStats* stats,
+                                   const std::function<bool()>& interrupted) {
+  std::vector<Group> groups;
+  std::vector<SampleRequest> requests;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    Group group{examples[i], tokenizer.encode(examples[i].prompt, data::Specials::parse), {}, {}};
+    if (group.prompt.empty()) { fail(Exit::data, fmt::format("the prompt of example {} is empty", examples[i].id)); }
+    SampleRequest request{group.prompt, {}};
+    for (Index j = 0; j < options.group_size; ++j) {
+      request.keys.push_back(options.key.derive(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
+    }
+    requests.push_back(std::move(request));
+    groups.push_back(std::move(group));
+  }
+  auto completions = sample(model, requests, options.sampling, exec, stats, interrupted);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    for (Completion& c : completions[i]) {
+      Rollout r;
+      r.text = tokenizer.decode(c.ids, true);
+      r.ids = std::move(c.ids);
+      r.logp = std::move(c.logp);
+      r.stopped = c.stopped;
+      groups[i].rollouts.push_back(std::move(r));
+    }
+  }
+  return groups;
+}
+
+double soft_length_penalty(Index tokens, Index limit, Index buffer) {
+  if (buffer <= 0) { return 0; }
+  return std::min(-static_cast<double>(tokens - (limit - buffer)) / static_cast<double>(buffer), 0.0);
+}
+
+void score_groups(std::span<Group> groups, const RewardOptions& options, int threads) {
+  std::vector<std::pair<const Group*, Rollout*>> items;
+  for (Group& g : groups) {
+    for (Rollout& r : g.rollouts) { items.emplace_back(&g, &r); }
+  }
+  std::vector<std::string> failures(items.size());
+  parallel_items(threads, static_cast<Index>(items.size()), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const auto& [group, rollout] = items[static_cast<std::size_t>(i)];
+      try {
+        rollout->verdict = options.reward->score(group->example.answer, rollout->text);
+      } catch (const std::exception& e) { failures[static_cast<std::size_t>(i)] = e.what(); }
+    }
+  });
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!failures[i].empty()) { fail(Exit::data, fmt::format("reward '{}' failed on example {}: {}", options.reward->name, items[i].first->example.id, failures[i])); }
+    Rollout& r = *items[i].second;
+    r.reward = r.verdict.score;
+    if (!r.stopped && options.truncated == TruncatedReward::zero) { r.reward = 0; }
+    if (options.truncated == TruncatedReward::soft) { r.reward += options.soft_penalty * soft_length_penalty(static_cast<Index>(r.ids.size()), options.max_new_tokens, options.soft_buffer); }
+  }
+}
+
+void set_advantages(std::span<Group> groups, const AdvantageOptions& options) {
+  for (Group& g : groups) {
+    std::vector<double> rewards;
+    std::vector<Index> lengths;
+    for (const Rollout& r : g.rollouts) {
+      rewards.push_back(r.reward);
+      lengths.push_back(static_cast<Index>(r.ids.size()));
+    }
+    const auto advantages = group_advantages(rewards, options, &g.report, lengths);
+    for (std::size_t i = 0; i < advantages.size(); ++i) { g.rollouts[i].advantage = advantages[i]; }
+  }
+}
+
+RolloutSummary summarize(std::span<const Group> groups) {
+  RolloutSummary s;
+  double n = 0, squares = 0;
+  for (const Group& g : groups) {
+    std::set<std::vector<Token>> seen;
+    for (const Rollout& r : g.rollouts) {
+      const double length = static_cast<double>(r.ids.size());
+      n += 1;
+      s.reward_mean += r.reward;
+      squares += r.reward * r.reward;
+      s.length_mean += length;
+      s.length_max = std::max(s.length_max, length);
+      s.truncated_frac += r.stopped ? 0 : 1;
+      s.answered_frac += r.verdict.answered ? 1 : 0;
+      s.duplicate_frac += seen.insert(r.ids).second ? 0 : 1;
+    }
+    s.zero_variance_frac += g.report.zero_variance ? 1 : 0;
+  }
+  if (n == 0) { return s; }
+  s.reward_mean /= n;
+  s.reward_std = n > 1 ? fmath::sqrt(std::max(0.0, (squares - n * s.reward_mean * s.reward_mean) / (n - 1))) : 0;
+  s.length_mean /= n;
+  s.truncated_frac /= n;
+  s.answered_frac /= n;
+  s.duplicate_frac /= n;
+  s.zero_variance_frac /= static_cast<double>(groups.size());
+  return s;
+}
+
+}  // namespace minirl::rl

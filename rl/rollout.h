@@ -1,0 +1,75 @@
+// minirl rl/rollout.h -- prompts to groups of scored completions.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/example.h"
+#include "data/tokenizer.h"
+#include "model/sampler.h"
+#include "rl/advantage.h"
+#include "rl/reward.h"
+
+namespace minirl::rl {
+
+/// One sample of one prompt. ids and logp have one entry a sampled token, the stop token included.
+struct Rollout {
+  std::vector<Token> ids;
+  std::vector<float> logp;    // log mu in nats, recorded while sampling, never changed
+  bool stopped = false;       // by a stop token; otherwise truncated at max_new_tokens
+  std::string text;           // decoded without control tokens: what the reward sees
+  double reward = 0;          // after truncation rules
+  RewardResult verdict;       // of the reward function itself
+  double advantage = 0;
+};
+
+/// The samples of one prompt.
+struct Group {
+  data::Example example;
+  std::vector<Token> prompt;
+  std::vector<Rollout> rollouts;
+  AdvantageReport report;
+};
+
+/// What becomes of the reward of a completion that reached max_new_tokens without a stop token.
+enum class TruncatedReward { zero, keep, soft };
+
+struct RewardOptions {
+  const RewardInfo* reward = nullptr;
+  TruncatedReward truncated = TruncatedReward::zero;
+  Index max_new_tokens = 0;
+  Index soft_buffer = 0;     // soft: tokens before the limit over which the penalty grows ...
+  double soft_penalty = 1;   // ... from 0 to this
+};
+
+struct GenerateOptions {
+  SamplerOptions sampling;
+  Index group_size = 8;
+  rng::Key key;  // of this step's sampling; prompt i, sample j uses key.derive(i, j)
+};
+
+/// Samples group_size completions for each example.
+std::vector<Group> generate_groups(Decoder& model, const data::Tokenizer& tokenizer, std::span<const data::Example> examples,
+                                   const GenerateOptions& options, const Exec& exec, SampleStats* stats = nullptr,
+                                   const std::function<bool()>& interrupted = {});
+
+/// Exactly one reward a rollout, by index, on all threads (rewards are pure functions).
+void score_groups(std::span<Group> groups, const RewardOptions& options, int threads);
+
+/// Penalty of the soft rule: 0 up to limit - buffer tokens, then falling linearly to -1 at the limit (adv.8).
+double soft_length_penalty(Index tokens, Index limit, Index buffer);
+
+void set_advantages(std::span<Group> groups, const AdvantageOptions& options);
+
+/// Means over a step's rollouts, for the log.
+struct RolloutSummary {
+  double reward_mean = 0, reward_std = 0;
+  double length_mean = 0, length_max = 0;       // tokens
+  double truncated_frac = 0, answered_frac = 0; // of rollouts
+  double zero_variance_frac = 0;                // of groups
+  double duplicate_frac = 0;                    // of rollouts equal to an earlier one of their group
+};
+RolloutSummary summarize(std::span<const Group> groups);
+
+}  // namespace minirl::rl

@@ -1,0 +1,308 @@
+#include "rl/trainer.h"
+
+#include <csignal>
+
+#include "core/parallel.h"
+#include "core/stopwatch.h"
+#include "model/pretrained.h"
+#include "rl/algorithm_registry.h"
+
+namespace minirl::rl {
+namespace {
+
+// A token of a supervised example: the completion and the end token are trained, the prompt is not.
+struct Worked {
+  std::vector<Token> prompt, completion;
+};
+
+ScheduleOptions pretrain_schedule(const PretrainConfig& p) {
+  return {ScheduleKind::cosine, p.lr, p.warmup_steps, p.steps, p.lr_final_fraction};
+}
+
+ScheduleOptions train_schedule(const TrainConfig& t) {
+  return {schedule_from_name(t.lr_schedule), t.lr, t.warmup_steps, t.steps * t.updates_per_rollout, t.lr_final_fraction};
+}
+
+TruncatedReward truncated_from(const std::string& name) {
+  return name == "keep" ? TruncatedReward::keep : name == "soft" ? TruncatedReward::soft : TruncatedReward::zero;
+}
+
+// What the loss declares that this trainer does not serve is refused before anything is computed.
+void require_served(const Algorithm& algorithm, const Config& config) {
+  const Traits& t = algorithm.traits();
+  const auto refuse = [&](bool bad, const char* what) {
+    if (bad) { fail(Exit::usage, fmt::format("algorithm '{}' {}", algorithm.name(), what)); }
+  };
+  refuse(t.needs_reference, "needs a reference model, which this version does not have");
+  refuse(t.needs_topk, "needs the most likely tokens of every position, which this version does not record");
+  refuse(t.requires_ema_rollout, "needs rollouts of averaged weights, which this version does not have");
+  refuse(!t.supports_multi_update && config.train.updates_per_rollout > 1, "supports one update per rollout: set train.updates_per_rollout = 1");
+}
+
+}  // namespace
+
+const Metric* StepRecord::find(std::string_view key) const {
+  for (const Metric& m : metrics) {
+    if (m.key == key) { return &m; }
+  }
+  return nullptr;
+}
+
+Exec make_exec(const RuntimeConfig& runtime) {
+  if (runtime.simd != "auto") { set_isa(parse_isa(runtime.simd)); }
+  return Exec{.threads = runtime.threads > 0 ? runtime.threads : default_threads()};
+}
+
+SamplerOptions sampler_options(const Config& config, const data::Tokenizer& tokenizer, double temperature) {
+  SamplerOptions o;
+  o.temperature = temperature;
+  o.max_new_tokens = config.rollout.max_new_tokens;
+  o.max_batch = config.rollout.max_batch;
+  o.stop_ids = {tokenizer.eos()};
+  o.vocabulary = tokenizer.vocab_size();
+  return o;
+}
+
+RewardOptions reward_options(const Config& config) {
+  return {&Rewards::find("reward", config.reward.name), truncated_from(config.reward.truncated_reward), config.rollout.max_new_tokens,
+          config.reward.soft_buffer_tokens, config.reward.soft_penalty};
+}
+
+std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer) {
+  if (!config.model.checkpoint.empty()) {
+    auto model = load_pretrained(config.model.checkpoint);
+    if (model->config().vocab_size < tokenizer.vocab_size()) {
+      fail(Exit::usage, fmt::format("model.checkpoint '{}' has {} token ids, the tokenizer {}", config.model.checkpoint, model->config().vocab_size, tokenizer.vocab_size()),
+           "the built-in byte tokenizer is used; give a checkpoint that was trained with it");
+    }
+    return model;
+  }
+  ModelConfig shape = config.model.shape;
+  shape.vocab_size = tokenizer.vocab_size();
+  return make_decoder(shape, DType::f32, static_cast<std::uint64_t>(config.run.seed));
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Params& params) {
+  const TrainConfig& t = config.train;
+  return std::make_unique<Optimizer>(params, phase == Phase::pretrain ? AdamWOptions{0.9, 0.95, 1e-8, config.pretrain.weight_decay, 1.0}
+                                                                     : AdamWOptions{t.beta1, t.beta2, t.eps, t.weight_decay, t.max_grad_norm});
+}
+
+Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted)
+    : loaded_(loaded), config_(loaded.config), checkpoints_(std::move(checkpoints)), observer_(observer), interrupted_(std::move(interrupted)),
+      exec_(make_exec(config_.runtime)), tokenizer_(data::byte_tokenizer()), task_(data::make_task(config_.task.name, config_.task.params)),
+      algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)), model_(initial_model(config_, *tokenizer_)),
+      problems_(task_->eval_examples(config_.eval.prompts)) {
+  require_served(*algorithm_, config_);
+  const RewardInfo& reward = *reward_options(config_).reward;
+  for (const data::Example& e : problems_) { require_gold(reward, e.answer, fmt::format("held-out example {}", e.id)); }
+  progress_ = {config_.pretrain.steps > 0 ? Phase::pretrain : Phase::train, 0, loaded_.results_hash(), {}};
+  optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
+}
+
+void Trainer::resume() {
+  const Found found = newest_checkpoint(checkpoints_);
+  for (const std::string& why : found.skipped) { observer_.note("skipped " + why); }
+  if (found.directory.empty()) {
+    observer_.note("no checkpoint is whole yet: starting from the beginning");
+    return;
+  }
+  if (found.progress.results_hash != progress_.results_hash) {
+    fail(Exit::usage, fmt::format("checkpoint '{}' belongs to another configuration", found.directory.string()), "resume with the config of the run, or start a new run");
+  }
+  if (found.progress.phase == Phase::train && found.progress.step >= config_.train.steps && observer_.has_evaluation(config_.train.steps)) {
+    fail(Exit::usage, fmt::format("nothing is left to train: '{}' is the end of this run", found.directory.string()), "raise train.steps in a new run that starts from this checkpoint");
+  }
+  progress_ = found.progress;
+  optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
+  load_checkpoint(found.directory, *model_, *optimizer_);
+  saved_ = true;
+  observer_.note(fmt::format("resumed from {} (weights {})", found.directory.filename().string(), progress_.weights_hash.substr(0, 16)));
+}
+
+void Trainer::run() {
+  if (progress_.phase == Phase::pretrain) { pretrain(); }
+  train();
+}
+
+void Trainer::save() {
+  if (saved_) { return; }
+  observer_.checkpoint(save_checkpoint(checkpoints_, progress_, *model_, *optimizer_, *tokenizer_, config_.checkpoint.keep));
+  saved_ = true;
+}
+
+void Trainer::stop_if_asked() {
+  const int signal = interrupted_ ? interrupted_() : 0;
+  if (signal == 0) { return; }
+  save();
+  throw Error(signal == SIGTERM ? Exit::terminated : Exit::interrupted,
+              fmt::format("stopped by a signal after {} {}; everything up to there is in the checkpoint, go on with --resume",
+                          progress_.phase == Phase::pretrain ? "pretraining step" : "step", progress_.step));
+}
+
+void Trainer::pretrain() {
+  observer_.phase(Phase::pretrain, progress_.step, config_.pretrain.steps);
+  while (progress_.step < config_.pretrain.steps) {
+    stop_if_asked();
+    pretrain_step();
+    if (config_.checkpoint.pretrain_every > 0 && progress_.step % config_.checkpoint.pretrain_every == 0 && progress_.step < config_.pretrain.steps) { save(); }
+  }
+  progress_ = {Phase::train, 0, progress_.results_hash, {}};
+  optimizer_ = make_optimizer(config_, Phase::train, model_->params());
+  saved_ = false;
+  save();  // the base model
+}
+
+void Trainer::pretrain_step() {
+  const Stopwatch watch;
+  const PretrainConfig& p = config_.pretrain;
+  std::vector<Worked> worked;
+  std::vector<ScoredSequence> batch;
+  for (Index i = 0; i < p.batch_sequences; ++i) {
+    const data::SupervisedExample e = task_->supervised_example(static_cast<std::uint64_t>(config_.run.seed), progress_.step * p.batch_sequences + i);
+    worked.push_back({tokenizer_->encode(e.example.prompt), tokenizer_->encode(e.completion)});
+    worked.back().completion.push_back(tokenizer_->eos());
+  }
+  for (const Worked& w : worked) { batch.push_back({w.prompt, w.completion}); }
+  const double lr = learning_rate_at(pretrain_schedule(p), progress_.step);
+  const UpdateReport report = update_supervised(*model_, *optimizer_, batch, {1.0, config_.train.tokens_per_micro, false, tokenizer_->vocab_size()}, lr, exec_);
+  ++progress_.step;
+  saved_ = false;
+  StepRecord record{Phase::pretrain, progress_.step, p.steps, {}, watch.seconds()};
+  record.metrics = {{"pretrain/loss", report.loss, "nats", "mean of -log pi over completion tokens"},
+                    {"pretrain/grad_norm", report.optimizer.grad_norm, "", "global norm before clipping"},
+                    {"pretrain/lr", lr, "per update", "learning rate"},
+                    {"perf/tokens_per_s", static_cast<double>(report.micro.tokens) / record.seconds, "tokens/s", "trained tokens over the time of the step"},
+                    {"perf/step_s", record.seconds, "s", "wall-clock time of the step"}};
+  observer_.step(record);
+}
+
+void Trainer::evaluate_now() {
+  if (observer_.has_evaluation(progress_.step)) { return; }
+  const EvalOptions options{config_.eval.samples, sampler_options(config_, *tokenizer_, config_.eval.temperature), static_cast<std::uint64_t>(config_.run.seed), reward_options(config_)};
+  try {
+    observer_.evaluation(progress_.step, evaluate(*model_, *tokenizer_, problems_, options, exec_, [this] { return interrupted_ && interrupted_() != 0; }));
+  } catch (const Error& e) {
+    if (e.code() != Exit::interrupted) { throw; }
+    stop_if_asked();
+  }
+}
+
+void Trainer::train() {
+  observer_.phase(Phase::train, progress_.step, config_.train.steps);
+  if (progress_.step == 0) {
+    save();
+    evaluate_now();
+  }
+  while (progress_.step < config_.train.steps) {
+    stop_if_asked();
+    try {
+      train_step();
+    } catch (const Error& e) {
+      if (e.code() != Exit::interrupted) { throw; }
+      stop_if_asked();  // sampling was cut short: the step leaves no trace
+    }
+    const bool last = progress_.step == config_.train.steps;
+    if (last || (config_.checkpoint.every > 0 && progress_.step % config_.checkpoint.every == 0)) { save(); }
+    if (last || (config_.eval.every > 0 && progress_.step % config_.eval.every == 0)) { evaluate_now(); }
+  }
+  evaluate_now();  // after a resume that found only this missing
+}
+
+std::vector<TrainItem> Trainer::freeze_anchors(std::span<const Group> groups) {
+  std::vector<TrainItem> items;
+  for (const Group& g : groups) {
+    for (const Rollout& r : g.rollouts) { items.push_back({&g, &r, {}}); }
+  }
+  if (algorithm_->traits().needs_recomputed) {
+    std::vector<ScoredSequence> sequences;
+    for (const TrainItem& item : items) { sequences.push_back({item.group->prompt, item.rollout->ids}); }
+    auto scores = score_sequences(*model_, exec_, sequences, {config_.rollout.temperature, config_.train.tokens_per_micro, false, tokenizer_->vocab_size()});
+    for (std::size_t i = 0; i < items.size(); ++i) { items[i].logp_recomputed = std::move(scores[i]); }
+  }
+  return items;
+}
+
+void Trainer::train_step() {
+  const Stopwatch whole;
+  const auto seed = static_cast<std::uint64_t>(config_.run.seed);
+  const RolloutConfig& r = config_.rollout;
+
+  std::vector<data::Example> examples;
+  for (Index i = 0; i < r.prompts_per_step; ++i) { examples.push_back(task_->train_example(seed, progress_.step * r.prompts_per_step + i)); }
+
+  const Stopwatch sampling;
+  SampleStats stats;
+  const GenerateOptions generate{sampler_options(config_, *tokenizer_, r.temperature), r.group_size,
+                                 rng::Key::of(seed, rng::Stream::rollout).derive(static_cast<std::uint64_t>(progress_.step))};
+  auto groups = generate_groups(*model_, *tokenizer_, examples, generate, exec_, &stats, [this] { return interrupted_ && interrupted_() != 0; });
+  const double sample_s = sampling.seconds();
+
+  score_groups(groups, reward_options(config_), exec_.threads);
+  AdvantageOptions advantage;
+  advantage.estimator = estimator_from_name(config_.algorithm.advantage);
+  advantage.normalize_by_std = config_.algorithm.normalize_adv_by_std;
+  set_advantages(groups, advantage);
+
+  const Stopwatch updating;
+  const std::vector<TrainItem> items = freeze_anchors(groups);
+  const std::size_t updates = static_cast<std::size_t>(config_.train.updates_per_rollout);
+  const std::size_t part = items.size() / updates;
+  PolicyMetrics all(algorithm_->traits());
+  std::vector<Metric> last;
+  double loss = 0, norm = 0, norm_max = 0, lr = 0;
+  Index trained_tokens = 0;
+  for (std::size_t u = 0; u < updates; ++u) {
+    lr = learning_rate_at(train_schedule(config_.train), progress_.step * config_.train.updates_per_rollout + static_cast<Index>(u));
+    UpdateOptions options;
+    options.agg_mode = agg_mode_from_name(config_.algorithm.loss_agg_mode);
+    options.horizon = static_cast<double>(config_.horizon());
+    options.micro = {r.temperature, config_.train.tokens_per_micro, true, tokenizer_->vocab_size()};
+    options.learning_rate = lr;
+    options.expect_ratio_one = u == 0;
+    PolicyMetrics metrics(algorithm_->traits());
+    const UpdateReport report = update_policy(*model_, *optimizer_, *algorithm_, std::span(items).subspan(u * part, part), options, exec_, metrics);
+    all.merge(metrics);
+    if (u + 1 == updates) { last = metrics.finish(); }
+    loss += report.loss / static_cast<double>(updates);
+    norm += report.optimizer.grad_norm / static_cast<double>(updates);
+    norm_max = std::max(norm_max, report.optimizer.grad_norm);
+    trained_tokens += report.micro.tokens;
+  }
+  const double update_s = updating.seconds();
+  ++progress_.step;
+  saved_ = false;
+
+  const RolloutSummary s = summarize(groups);
+  StepRecord record{Phase::train, progress_.step, config_.train.steps, {}, whole.seconds()};
+  auto& m = record.metrics;
+  m = {{"reward/mean", s.reward_mean, "", "mean over the step's completions, after truncation rules"},
+       {"reward/std", s.reward_std, "", "over the step's completions, n - 1"},
+       {"rollout/length_mean", s.length_mean, "tokens", "end token included"},
+       {"rollout/length_max", s.length_max, "tokens", ""},
+       {"rollout/truncated_frac", s.truncated_frac, "", "completions without an end token / completions"},
+       {"rollout/answered_frac", s.answered_frac, "", "completions in which the reward found an answer / completions"},
+       {"rollout/zero_variance_frac", s.zero_variance_frac, "", "groups whose rewards are all equal / groups"},
+       {"rollout/duplicate_frac", s.duplicate_frac, "", "completions equal to an earlier one of their group / completions"},
+       {"train/loss", loss, "", "aggregated loss, mean over the step's updates"},
+       {"train/grad_norm", norm, "", "global norm before clipping, mean over the step's updates"},
+       {"train/grad_norm_max", norm_max, "", "its maximum over the step's updates"},
+       {"train/lr", lr, "per update", "learning rate of the last update"},
+       {"audit/logp_ulp_max", 0, "ulp", "largest difference of log pi and log mu on the first update; the run stops unless it is 0"}};
+  for (Metric& metric : all.finish()) {
+    metric.key = "policy/" + metric.key;
+    m.push_back(std::move(metric));
+  }
+  for (const Metric& metric : last) {
+    if (metric.key == "ratio_max" || metric.key == "approx_kl" || metric.key == "ratio_mean") {
+      m.push_back({"last_update/" + metric.key, metric.value, metric.unit, metric.definition + "; of the step's last update alone"});
+    }
+  }
+  m.push_back({"perf/sample_tokens_per_s", static_cast<double>(stats.new_tokens) / sample_s, "tokens/s", "new tokens over the time of sampling"});
+  m.push_back({"perf/train_tokens_per_s", static_cast<double>(trained_tokens) / update_s, "tokens/s", "trained tokens, prompts included, over the time of all updates"});
+  m.push_back({"perf/step_s", record.seconds, "s", "wall-clock time of the step"});
+  observer_.rollouts(progress_.step, groups);
+  observer_.step(record);
+}
+
+}  // namespace minirl::rl

@@ -1,0 +1,93 @@
+// minirl rl/trainer.h -- the straight line of a run: pretraining, evaluation, then steps of
+// sampling, reward, advantage, loss, update.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/task.h"
+#include "rl/algorithm.h"
+#include "rl/checkpoint.h"
+#include "rl/config.h"
+#include "rl/evaluator.h"
+#include "rl/policy_update.h"
+#include "rl/schedule.h"
+
+namespace minirl::rl {
+
+/// One finished step, in the order in which its numbers are logged.
+struct StepRecord {
+  Phase phase = Phase::train;
+  Index step = 0;   // finished steps of the phase, from 1
+  Index total = 0;  // steps of the phase
+  std::vector<Metric> metrics;
+  double seconds = 0;
+  const Metric* find(std::string_view key) const;
+};
+
+/// What the trainer tells to whoever logs, draws and stores. Nothing that an observer does changes a number.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void phase(Phase phase, Index done, Index total) = 0;
+  virtual void step(const StepRecord& record) = 0;
+  virtual void rollouts(Index step, std::span<const Group> groups) = 0;
+  virtual void evaluation(Index step, const EvalResult& result) = 0;
+  /// Is the evaluation of this step on disk already (from before a resume)?
+  virtual bool has_evaluation(Index step) = 0;
+  virtual void checkpoint(const std::filesystem::path& directory) = 0;
+  virtual void note(const std::string& message) = 0;
+};
+
+class Trainer {
+ public:
+  /// `interrupted` is polled between steps and while sampling: 0, or the signal that asks to stop.
+  Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted = {});
+
+  /// Continues from the newest whole checkpoint (and says which were skipped and why); from the start if
+  /// there is none. Throws Error(usage) if the run is finished or the checkpoint belongs to another config.
+  void resume();
+  /// Runs to the end. On a signal: writes a checkpoint and throws Error(interrupted | terminated).
+  void run();
+
+  Decoder& model() { return *model_; }
+  const data::Tokenizer& tokenizer() const { return *tokenizer_; }
+  const Progress& progress() const { return progress_; }
+
+ private:
+  void pretrain();
+  void train();
+  void pretrain_step();
+  void train_step();
+  void evaluate_now();
+  void save();
+  void stop_if_asked();
+  std::vector<TrainItem> freeze_anchors(std::span<const Group> groups);
+
+  const LoadedConfig& loaded_;
+  const Config& config_;
+  std::filesystem::path checkpoints_;
+  Observer& observer_;
+  std::function<int()> interrupted_;
+  Exec exec_;
+  std::unique_ptr<data::Tokenizer> tokenizer_;
+  std::unique_ptr<data::Task> task_;
+  std::unique_ptr<Algorithm> algorithm_;
+  std::unique_ptr<Decoder> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<data::Example> problems_;  // held out
+  Progress progress_;
+  bool saved_ = false;  // progress_ is on disk
+};
+
+/// Pieces of a config as the parts of a step take them; also for `eval` and `sample`.
+Exec make_exec(const RuntimeConfig& runtime);
+SamplerOptions sampler_options(const Config& config, const data::Tokenizer& tokenizer, double temperature);
+RewardOptions reward_options(const Config& config);
+std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer);
+/// The AdamW of a phase, with fresh moments.
+std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Params& params);
+
+}  // namespace minirl::rl

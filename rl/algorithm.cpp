@@ -70,8 +70,8 @@ double clamp_log_ratio(double x) {  // NaN stays NaN
   return x > kLogRatioLimit ? kLogRatioLimit : (x < -kLogRatioLimit ? -kLogRatioLimit : x);
 }
 
-Token::AgainstAnchor against(double log_pi, double log_p) {
-  Token::AgainstAnchor out;
+TokenInput::AgainstAnchor against(double log_pi, double log_p) {
+  TokenInput::AgainstAnchor out;
   out.log_p = log_p;
   out.p = probability(log_p);
   out.log_ratio = log_pi - log_p;
@@ -79,8 +79,8 @@ Token::AgainstAnchor against(double log_pi, double log_p) {
   return out;
 }
 
-Token::AgainstAnchor against_probability(double pi, double p) {
-  Token::AgainstAnchor out;
+TokenInput::AgainstAnchor against_probability(double pi, double p) {
+  TokenInput::AgainstAnchor out;
   out.log_p = fmath::log(p);
   out.p = p;
   out.log_ratio = fmath::log(pi) - out.log_p;
@@ -127,7 +127,7 @@ std::vector<std::string> explain_reasons(std::uint32_t reasons) {
   return out;
 }
 
-const Token::AgainstAnchor& Token::at(Anchor anchor) const {
+const TokenInput::AgainstAnchor& TokenInput::at(Anchor anchor) const {
   if (anchor == Anchor::rollout) {
     return rollout;
   }
@@ -136,9 +136,9 @@ const Token::AgainstAnchor& Token::at(Anchor anchor) const {
   return recomputed;
 }
 
-Token Token::from_logs(double log_pi, double log_mu, double advantage,
-                       std::optional<double> log_old) {
-  Token token;
+TokenInput TokenInput::from_logs(double log_pi, double log_mu, double advantage,
+                                 std::optional<double> log_old) {
+  TokenInput token;
   token.advantage = advantage;
   token.log_pi = log_pi;
   token.pi = probability(log_pi);
@@ -150,8 +150,9 @@ Token Token::from_logs(double log_pi, double log_mu, double advantage,
   return token;
 }
 
-Token Token::from_probabilities(double pi, double mu, double advantage, std::optional<double> old) {
-  Token token;
+TokenInput TokenInput::from_probabilities(double pi, double mu, double advantage,
+                                          std::optional<double> old) {
+  TokenInput token;
   token.advantage = advantage;
   token.log_pi = fmath::log(pi);
   token.pi = pi;
@@ -163,7 +164,7 @@ Token Token::from_probabilities(double pi, double mu, double advantage, std::opt
   return token;
 }
 
-std::vector<Token> make_tokens(const SequenceView& s, const Traits& traits) {
+std::vector<TokenInput> make_tokens(const SequenceView& s, const Traits& traits) {
   const std::size_t count = s.logp.size();
   check_span("logp_rollout", s.logp_rollout.size(), count);
   const bool recomputed = !s.logp_recomputed.empty() || traits.needs_recomputed;
@@ -186,12 +187,12 @@ std::vector<Token> make_tokens(const SequenceView& s, const Traits& traits) {
       check_span("topk_logp_recomputed / K", s.topk_logp_recomputed.size(), count * k);
     }
   }
-  std::vector<Token> tokens;
+  std::vector<TokenInput> tokens;
   tokens.reserve(count);
   for (std::size_t t = 0; t < count; ++t) {
-    Token token =
-        Token::from_logs(static_cast<double>(s.logp[t]), static_cast<double>(s.logp_rollout[t]),
-                         s.token_advantages.empty() ? s.advantage : s.token_advantages[t]);
+    TokenInput token = TokenInput::from_logs(
+        static_cast<double>(s.logp[t]), static_cast<double>(s.logp_rollout[t]),
+        s.token_advantages.empty() ? s.advantage : s.token_advantages[t]);
     if (recomputed) {
       token.has_recomputed = true;
       token.recomputed = against(token.log_pi, static_cast<double>(s.logp_recomputed[t]));
@@ -200,7 +201,7 @@ std::vector<Token> make_tokens(const SequenceView& s, const Traits& traits) {
     if (traits.needs_topk) {
       const auto live = s.topk_logp.subspan(t * k, k);
       const bool has_sampled = s.topk_has_sampled[t] != 0;
-      const auto fill = [&](Token::AgainstAnchor& a, std::span<const float> anchor_logp) {
+      const auto fill = [&](TokenInput::AgainstAnchor& a, std::span<const float> anchor_logp) {
         const TopkDivergence d = topk_divergence(anchor_logp, live, has_sampled, a.p, token.pi);
         a.topk_tv = d.tv;
         a.topk_kl = d.kl;
@@ -219,7 +220,7 @@ void Algorithm::evaluate(const SequenceView& sequence, std::span<TokenResult> re
   evaluate_tokens(make_tokens(sequence, traits_), results);
 }
 
-void Algorithm::evaluate_tokens(std::span<const Token> tokens,
+void Algorithm::evaluate_tokens(std::span<const TokenInput> tokens,
                                 std::span<TokenResult> results) const {
   MINIRL_CHECK(tokens.size() == results.size(), "{} tokens, room for {} results", tokens.size(),
                results.size());
@@ -243,7 +244,8 @@ void set_algorithm_name(Algorithm& algorithm, std::string name) {
   algorithm.name_ = std::move(name);
 }
 
-void TokenAlgorithm::compute(std::span<const Token> tokens, std::span<TokenResult> results) const {
+void TokenAlgorithm::compute(std::span<const TokenInput> tokens,
+                             std::span<TokenResult> results) const {
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     results[t] = token(tokens[t]);
   }

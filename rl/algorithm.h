@@ -16,6 +16,8 @@
 
 namespace minirl::rl {
 
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 /// Which frozen policy a ratio or a mask is measured from: the one that sampled (mu), or the
 /// pre-update weights run once more through the training forward (pi_old).
 enum class Anchor { rollout, recomputed };
@@ -111,7 +113,7 @@ inline constexpr double kLogRatioLimit = 20.0;
 /// Everything a loss may know about one token, in double. Probabilities are at most 1 even where a
 /// log-probability is above 0 by rounding; ratios are exp of the clamped raw difference, so equal
 /// log-probabilities give a ratio of exactly 1.
-struct Token {
+struct TokenInput {
   struct AgainstAnchor {
     double log_p = 0;  // of the anchor
     double p = 1;
@@ -128,16 +130,16 @@ struct Token {
 
   const AgainstAnchor& at(Anchor anchor) const;  // fails (our fault) when pi_old is not there
 
-  static Token from_logs(double log_pi, double log_mu, double advantage,
-                         std::optional<double> log_old = std::nullopt);
+  static TokenInput from_logs(double log_pi, double log_mu, double advantage,
+                              std::optional<double> log_old = std::nullopt);
   /// Ratios are quotients of the given numbers (no logarithm between): `minirl explain`, exact
   /// tests.
-  static Token from_probabilities(double pi, double mu, double advantage,
-                                  std::optional<double> old = std::nullopt);
+  static TokenInput from_probabilities(double pi, double mu, double advantage,
+                                       std::optional<double> old = std::nullopt);
 };
 
 /// The tokens of a sequence. Fails (our fault) where lengths disagree or a needed span is missing.
-std::vector<Token> make_tokens(const SequenceView& sequence, const Traits& traits);
+std::vector<TokenInput> make_tokens(const SequenceView& sequence, const Traits& traits);
 
 /// What `plan` prints about a loss.
 struct WeightRange {
@@ -165,7 +167,7 @@ class Algorithm {
   /// Writes T results. Tokens left out by the loss mask get loss and dlogp exactly 0.
   void evaluate(const SequenceView& sequence, std::span<TokenResult> results) const;
   /// The same from scalars.
-  void evaluate_tokens(std::span<const Token> tokens, std::span<TokenResult> results) const;
+  void evaluate_tokens(std::span<const TokenInput> tokens, std::span<TokenResult> results) const;
 
   virtual WeightRange weight_range() const = 0;
   virtual std::optional<Boundary> boundary(double anchor_p) const;
@@ -176,7 +178,8 @@ class Algorithm {
  private:
   friend void set_algorithm_name(Algorithm& algorithm, std::string name);
   /// Fills results[t] for every token; what it writes for inactive ones is overwritten.
-  virtual void compute(std::span<const Token> tokens, std::span<TokenResult> results) const = 0;
+  virtual void compute(std::span<const TokenInput> tokens,
+                       std::span<TokenResult> results) const = 0;
 
   std::string name_;
   Traits traits_;
@@ -186,13 +189,13 @@ void set_algorithm_name(Algorithm& algorithm, std::string name);
 /// A loss whose tokens do not see each other: override one function.
 class TokenAlgorithm : public Algorithm {
  public:
-  virtual TokenResult token(const Token& token) const = 0;
+  virtual TokenResult token(const TokenInput& token) const = 0;
 
  protected:
   using Algorithm::Algorithm;
 
  private:
-  void compute(std::span<const Token> tokens, std::span<TokenResult> results) const final;
+  void compute(std::span<const TokenInput> tokens, std::span<TokenResult> results) const final;
 };
 
 }  // namespace minirl::rl

@@ -11,7 +11,7 @@ namespace {
 constexpr double kBadUpdateThreshold = 0.5;  // the DPPO paper's E1
 
 /// pi over the anchor without the clamp.
-double raw_ratio(const Token::AgainstAnchor& a) {
+double raw_ratio(const TokenInput::AgainstAnchor& a) {
   return std::fabs(a.log_ratio) > kLogRatioLimit ? fmath::exp(a.log_ratio) : a.ratio;
 }
 
@@ -42,21 +42,21 @@ void PolicyMetrics::add(const SequenceView& sequence, std::span<const TokenResul
   add(make_tokens(sequence, Traits{}), results, entropies);
 }
 
-void PolicyMetrics::add(std::span<const Token> tokens, std::span<const TokenResult> results,
+void PolicyMetrics::add(std::span<const TokenInput> tokens, std::span<const TokenResult> results,
                         std::span<const float> entropies) {
   MINIRL_CHECK(tokens.size() == results.size(), "{} tokens, {} results", tokens.size(),
                results.size());
   MINIRL_CHECK(entropies.empty() || entropies.size() == tokens.size(), "{} tokens, {} entropies",
                tokens.size(), entropies.size());
   for (std::size_t t = 0; t < tokens.size(); ++t) {
-    const Token& token = tokens[t];
+    const TokenInput& token = tokens[t];
     const TokenResult& result = results[t];
     if (!token.active) {
       left_out_ += 1;
       continue;
     }
     tokens_ += 1;
-    const Token::AgainstAnchor& a = token.rollout;
+    const TokenInput::AgainstAnchor& a = token.rollout;
     const double r = raw_ratio(a);
     const double shift = token.pi - a.p;
     ratio_.add(r);

@@ -53,7 +53,7 @@ class PolicyMetrics {
   /// (nats) has one entry a token or is empty.
   void add(const SequenceView& sequence, std::span<const TokenResult> results,
            std::span<const float> entropies = {});
-  void add(std::span<const Token> tokens, std::span<const TokenResult> results,
+  void add(std::span<const TokenInput> tokens, std::span<const TokenResult> results,
            std::span<const float> entropies = {});
   /// Adds what another one gathered, as if its sequences came after ours.
   void merge(const PolicyMetrics& other);

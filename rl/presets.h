@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/param.h"
 #include "rl/advantage.h"
 #include "rl/aggregation.h"
-#include "rl/parameters.h"
 
 namespace minirl::rl {
 

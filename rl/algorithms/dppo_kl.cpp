@@ -19,8 +19,8 @@ class DppoKl final : public TokenAlgorithm {
         mask_anchor_(mask_anchor),
         weight_(weight) {}
 
-  TokenResult token(const Token& t) const override {
-    const Token::AgainstAnchor& a = t.at(mask_anchor_);
+  TokenResult token(const TokenInput& t) const override {
+    const TokenInput::AgainstAnchor& a = t.at(mask_anchor_);
     const double kl = binary_kl(a.p, a.log_p, t.log_pi);
     std::uint32_t reasons = 0;
     if (kl > delta_ && t.pi > a.p) {
@@ -85,12 +85,11 @@ const bool registered = register_algorithm({
                "(dppo.1) (dppo.4)",
     .page = "dppo.md",
     .traits = {},
-    .params = {number_param("delta", 0.05, kPositive, "nats",
-                            "threshold of the Binary KL; usual: 0.05"),
-               cap_param(kInfinity), mask_anchor_param("rollout"), weight_anchor_param()},
-    .make = [](const Params& p) -> std::unique_ptr<Algorithm> {
-      WeightOptions weight{anchor_from_name(p.choice("weight_anchor")), p.number("cap"), 0};
-      return std::make_unique<DppoKl>(p.number("delta"), anchor_from_name(p.choice("mask_anchor")),
+    .params = {real_spec("delta", 0.05, above(0), "threshold of the Binary KL; usual: 0.05"),
+               cap_spec(), mask_anchor_spec("rollout"), weight_anchor_spec()},
+    .make = [](const ParamMap& p) -> std::unique_ptr<Algorithm> {
+      WeightOptions weight{anchor_param(p, "weight_anchor"), real_param(p, "cap"), 0};
+      return std::make_unique<DppoKl>(real_param(p, "delta"), anchor_param(p, "mask_anchor"),
                                       weight);
     },
 });

@@ -17,7 +17,7 @@ class DppoTv final : public TokenAlgorithm {
         mask_anchor_(mask_anchor),
         weight_(weight) {}
 
-  TokenResult token(const Token& t) const override {
+  TokenResult token(const TokenInput& t) const override {
     const double shift = t.pi - t.at(mask_anchor_).p;
     std::uint32_t reasons = 0;
     if (shift > delta_) {
@@ -69,13 +69,13 @@ const bool registered = register_algorithm({
                "-delta (dppo.1) (dppo.3)",
     .page = "dppo.md",
     .traits = {},
-    .params = {number_param("delta", 0.15, kPositive, "probability",
-                            "threshold of |pi - mu|; usual: 0.15 (dense) to 0.2; at 1 or more "
-                            "nothing is ever masked"),
-               cap_param(kInfinity), mask_anchor_param("rollout"), weight_anchor_param()},
-    .make = [](const Params& p) -> std::unique_ptr<Algorithm> {
-      WeightOptions weight{anchor_from_name(p.choice("weight_anchor")), p.number("cap"), 0};
-      return std::make_unique<DppoTv>(p.number("delta"), anchor_from_name(p.choice("mask_anchor")),
+    .params = {real_spec("delta", 0.15, above(0),
+                         "threshold of |pi - mu|; usual: 0.15 (dense) to 0.2; at 1 or more "
+                         "nothing is ever masked"),
+               cap_spec(), mask_anchor_spec("rollout"), weight_anchor_spec()},
+    .make = [](const ParamMap& p) -> std::unique_ptr<Algorithm> {
+      WeightOptions weight{anchor_param(p, "weight_anchor"), real_param(p, "cap"), 0};
+      return std::make_unique<DppoTv>(real_param(p, "delta"), anchor_param(p, "mask_anchor"),
                                       weight);
     },
 });

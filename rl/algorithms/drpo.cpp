@@ -24,8 +24,8 @@ class Drpo final : public TokenAlgorithm {
   Drpo(double delta, Anchor anchor)
       : TokenAlgorithm(traits_of(anchor)), delta_(delta), anchor_(anchor) {}
 
-  TokenResult token(const Token& t) const override {
-    const Token::AgainstAnchor& a = t.at(anchor_);
+  TokenResult token(const TokenInput& t) const override {
+    const TokenInput::AgainstAnchor& a = t.at(anchor_);
     const double r = a.ratio;
     const double mu = a.p;
     const double size = std::fabs(t.advantage);
@@ -87,19 +87,16 @@ const bool registered = register_algorithm({
                "(drpo.1) (drpo.2)",
     .page = "drpo.md",
     .traits = traits_of(Anchor::rollout),
-    .params =
-        {number_param("delta", std::nullopt, kPositive, "probability",
-                      "the change |pi - mu| at which the weight is 0. There is no default because "
-                      "the paper's 12.5 "
-                      "can never be reached (it makes DRPO the plain policy gradient within 8%); "
-                      "0.15 to 0.2 is "
-                      "comparable with DPPO. Set delta = 0.2, or use the presets drpo_tv (0.2) and "
-                      "drpo_paper (12.5)"),
-         choice_param(
-             "anchor", "rollout", {"rollout", "recomputed"},
-             "the frozen policy that pi is compared with: mu (rollout) or pi_old (recomputed)")},
-    .make = [](const Params& p) -> std::unique_ptr<Algorithm> {
-      return std::make_unique<Drpo>(p.number("delta"), anchor_from_name(p.choice("anchor")));
+    .params = {real_spec("delta", std::nullopt, above(0),
+                         "the change of probability |pi - mu| at which the weight is 0",
+                         "there is no default because the paper's 12.5 can never be reached (it "
+                         "makes DRPO the plain "
+                         "policy gradient within 8%): delta = 0.2 is comparable with DPPO; the "
+                         "presets drpo_tv and "
+                         "drpo_paper set 0.2 and 12.5"),
+               anchor_spec("anchor", "rollout", "the frozen policy that pi is compared with")},
+    .make = [](const ParamMap& p) -> std::unique_ptr<Algorithm> {
+      return std::make_unique<Drpo>(real_param(p, "delta"), anchor_param(p, "anchor"));
     },
 });
 

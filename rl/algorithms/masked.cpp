@@ -5,7 +5,8 @@
 
 namespace minirl::rl {
 
-TokenResult masked_result(const Token& token, const WeightOptions& options, std::uint32_t reasons) {
+TokenResult masked_result(const TokenInput& token, const WeightOptions& options,
+                          std::uint32_t reasons) {
   TokenResult out;
   out.ratio = token.at(options.anchor).ratio;
   out.reasons = reasons;
@@ -26,21 +27,15 @@ TokenResult masked_result(const Token& token, const WeightOptions& options, std:
   return out;
 }
 
-ParamSpec mask_anchor_param(std::string fallback) {
-  return choice_param(
-      "mask_anchor", std::move(fallback), {"rollout", "recomputed"},
-      "the frozen policy that the mask measures from: mu (rollout) or pi_old (recomputed, one more "
-      "forward pass per rollout)");
+ParamSpec mask_anchor_spec(std::string fallback) {
+  return anchor_spec("mask_anchor", std::move(fallback),
+                     "the frozen policy that the mask measures from");
 }
-ParamSpec weight_anchor_param() {
-  return choice_param(
-      "weight_anchor", "rollout", {"rollout", "recomputed"},
-      "the frozen policy below the ratio of the weight: mu (rollout) or pi_old (recomputed)");
+ParamSpec weight_anchor_spec() {
+  return anchor_spec("weight_anchor", "rollout", "the frozen policy below the ratio of the weight");
 }
-ParamSpec cap_param(double fallback) {
-  return number_param(
-      "cap", fallback, kPositiveOrOff, "ratio",
-      "C: upper limit of the detached ratio; absolute, not 1 + eps; inf switches it off");
+ParamSpec cap_spec() {
+  return limit_spec("cap", 0, "C: upper limit of the detached ratio; absolute, not 1 + eps");
 }
 
 Traits masked_traits(Anchor mask_anchor, Anchor weight_anchor) {

@@ -29,8 +29,8 @@ class Ppo final : public TokenAlgorithm {
  public:
   explicit Ppo(const Clip& clip) : TokenAlgorithm(traits_of(clip)), clip_(clip) {}
 
-  TokenResult token(const Token& t) const override {
-    const Token::AgainstAnchor& a = t.at(clip_.anchor);
+  TokenResult token(const TokenInput& t) const override {
+    const TokenInput::AgainstAnchor& a = t.at(clip_.anchor);
     const double r = a.ratio;
     const double upper = 1 + clip_.high;
     const double lower = 1 - clip_.low;
@@ -88,22 +88,17 @@ const bool registered = register_algorithm({
                "dual_clip) (ppo.1) (ppo.2)",
     .page = "ppo.md",
     .traits = traits_of({}),
-    .params = {number_param("clip_low", 0.2, {0, 1, false, false}, "ratio",
-                            "lower bound of the ratio is 1 - clip_low; usual: 0.2"),
-               number_param(
-                   "clip_high", 0.2, kNonNegative, "ratio",
+    .params = {real_spec("clip_low", 0.2, between(0, 1),
+                         "lower bound of the ratio is 1 - clip_low; usual: 0.2"),
+               real_spec(
+                   "clip_high", 0.2, at_least(0),
                    "upper bound of the ratio is 1 + clip_high; usual: 0.2, with clip-higher 0.28"),
-               number_param("dual_clip", kInfinity, {1, kInfinity, true, false}, "ratio",
-                            "c: tokens with A < 0 and a ratio above c are masked; usual: 3 or 10; "
-                            "inf switches it off"),
-               choice_param("anchor", "rollout", {"rollout", "recomputed"},
-                            "the frozen policy below the ratio: mu (rollout) or pi_old "
-                            "(recomputed, one more forward "
-                            "pass per rollout)")},
-    .make = [](const Params& p) -> std::unique_ptr<Algorithm> {
-      return std::make_unique<Ppo>(Clip{p.number("clip_low"), p.number("clip_high"),
-                                        p.number("dual_clip"),
-                                        anchor_from_name(p.choice("anchor"))});
+               limit_spec("dual_clip", 1,
+                          "c: tokens with A < 0 and a ratio above c are masked; usual: 3 or 10"),
+               anchor_spec("anchor", "rollout", "the frozen policy below the ratio")},
+    .make = [](const ParamMap& p) -> std::unique_ptr<Algorithm> {
+      return std::make_unique<Ppo>(Clip{real_param(p, "clip_low"), real_param(p, "clip_high"),
+                                        real_param(p, "dual_clip"), anchor_param(p, "anchor")});
     },
 });
 

@@ -23,8 +23,8 @@ class Spo final : public TokenAlgorithm {
   Spo(double epsilon, Anchor anchor)
       : TokenAlgorithm(traits_of(anchor)), epsilon_(epsilon), anchor_(anchor) {}
 
-  TokenResult token(const Token& t) const override {
-    const Token::AgainstAnchor& a = t.at(anchor_);
+  TokenResult token(const TokenInput& t) const override {
+    const TokenInput::AgainstAnchor& a = t.at(anchor_);
     const double r = a.ratio;
     const double size = std::fabs(t.advantage);
     TokenResult out;
@@ -73,14 +73,12 @@ const bool registered = register_algorithm({
     .formula = "l = -A r + |A| (r - 1)^2 / (2 epsilon) (spo.1)",
     .page = "spo.md",
     .traits = traits_of(Anchor::rollout),
-    .params = {number_param("epsilon", std::nullopt, kPositive, "ratio",
-                            "the ratio shift at which the weight is 0; 0.2 is comparable with PPO; "
-                            "the DRPO paper runs "
-                            "SPO at 12.5"),
-               choice_param("anchor", "rollout", {"rollout", "recomputed"},
-                            "the frozen policy below the ratio")},
-    .make = [](const Params& p) -> std::unique_ptr<Algorithm> {
-      return std::make_unique<Spo>(p.number("epsilon"), anchor_from_name(p.choice("anchor")));
+    .params = {real_spec("epsilon", std::nullopt, above(0),
+                         "the shift of the ratio at which the weight is 0",
+                         "epsilon = 0.2 is comparable with PPO; the DRPO paper runs SPO at 12.5"),
+               anchor_spec("anchor", "rollout", "the frozen policy below the ratio")},
+    .make = [](const ParamMap& p) -> std::unique_ptr<Algorithm> {
+      return std::make_unique<Spo>(real_param(p, "epsilon"), anchor_param(p, "anchor"));
     },
 });
 

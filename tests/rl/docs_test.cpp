@@ -82,7 +82,7 @@ TEST_CASE("rl/docs: every parameter of every loss stands on its page with its de
       const std::size_t at = page.find("| " + spec.name + " |");
       REQUIRE(at != std::string::npos);
       const std::string row = page.substr(at, page.find('\n', at) - at);
-      CHECK(row.find(spec.fallback ? to_text(*spec.fallback) : "must be set") != std::string::npos);
+      CHECK(row.find(spec.fallback ? spelled(spec) : "must be set") != std::string::npos);
     }
   }
 }

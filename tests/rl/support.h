@@ -37,14 +37,35 @@ inline bool same_bits(double a, double b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-inline TokenResult evaluate_one(const Algorithm& algorithm, const Token& token) {
+/// Parameters as plain values: {{"delta", .2}}.
+using Settings = std::map<std::string, Scalar>;
+inline std::unique_ptr<Algorithm> make(std::string_view name, const Settings& settings) {
+  ParamMap params;
+  for (const auto& [key, value] : settings) {
+    params[key] = ParamValue{value, "test"};
+  }
+  return make_algorithm(name, params);
+}
+/// A default as the pages write it.
+inline std::string spelled(const ParamSpec& spec) {
+  const Scalar value = with_word(spec.range, *spec.fallback);
+  if (const auto* number = std::get_if<double>(&value)) {
+    return fmt::format("{}", *number);
+  }
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return *text;
+  }
+  return to_toml(value);
+}
+
+inline TokenResult evaluate_one(const Algorithm& algorithm, const TokenInput& token) {
   TokenResult out;
   algorithm.evaluate_tokens(std::span(&token, 1), std::span(&out, 1));
   return out;
 }
 
 /// The score-function form's loss value of a detached weight: g log pi (pg.2).
-inline double score_function_loss(const TokenResult& result, const Token& token) {
+inline double score_function_loss(const TokenResult& result, const TokenInput& token) {
   return result.dlogp * token.log_pi;
 }
 

@@ -20,26 +20,33 @@ constexpr std::array<EstimatorText, 6> kEstimators{{
     {AdvantageEstimator::leave_one_out, "rloo", "reward minus the mean of the others of its group"},
     {AdvantageEstimator::opo, "opo", "reward minus the mean of its group weighted by length"},
     {AdvantageEstimator::maxrl, "maxrl", "(reward minus the mean of its group) / that mean"},
-    {AdvantageEstimator::pass_at_k, "pass-at-k", "best of the group: its lead over the second; all others 0"},
+    {AdvantageEstimator::pass_at_k, "pass-at-k",
+     "best of the group: its lead over the second; all others 0"},
     {AdvantageEstimator::raw, "raw", "the reward itself, no baseline"},
 }};
 
 const EstimatorText& text_of(AdvantageEstimator estimator) {
   for (const auto& e : kEstimators) {
-    if (e.estimator == estimator) { return e; }
+    if (e.estimator == estimator) {
+      return e;
+    }
   }
   return kEstimators[0];
 }
 
 double sum(std::span<const double> x) {
   double s = 0;
-  for (const double v : x) { s += v; }
+  for (const double v : x) {
+    s += v;
+  }
   return s;
 }
 
 double square_deviations(std::span<const double> x, double mean) {
   double s = 0;
-  for (const double v : x) { s += (v - mean) * (v - mean); }
+  for (const double v : x) {
+    s += (v - mean) * (v - mean);
+  }
   return s;
 }
 
@@ -47,27 +54,38 @@ double square_deviations(std::span<const double> x, double mean) {
 std::pair<double, double> others(std::span<const double> x, std::size_t i) {
   const auto n = static_cast<double>(x.size() - 1);
   double s = 0;
-  for (std::size_t j = 0; j < x.size(); ++j) { s += j == i ? 0 : x[j]; }
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    s += j == i ? 0 : x[j];
+  }
   const double mean = s / n;
   double ss = 0;
-  for (std::size_t j = 0; j < x.size(); ++j) { ss += j == i ? 0 : (x[j] - mean) * (x[j] - mean); }
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    ss += j == i ? 0 : (x[j] - mean) * (x[j] - mean);
+  }
   return {mean, n > 1 ? std::sqrt(ss / (n - 1)) : 0};
 }
 
 /// What (adv.2) and (adv.3) divide by; 1 without the option.
 double scale(std::span<const double> x, double mean, const AdvantageOptions& options) {
-  if (!options.normalize_by_std) { return 1; }
+  if (!options.normalize_by_std) {
+    return 1;
+  }
   const auto n = static_cast<double>(x.size());
   const double ss = square_deviations(x, mean);
   return options.std_kind == StdKind::population ? std::sqrt(ss / n + options.epsilon)
                                                  : std::sqrt(ss / (n - 1)) + options.epsilon;
 }
 
-std::vector<double> pass_at_k(std::span<const double> x, double mean, const AdvantageOptions& options) {
+std::vector<double> pass_at_k(std::span<const double> x, double mean,
+                              const AdvantageOptions& options) {
   std::size_t best = 0;
-  for (std::size_t i = 1; i < x.size(); ++i) { best = x[i] > x[best] ? i : best; }
+  for (std::size_t i = 1; i < x.size(); ++i) {
+    best = x[i] > x[best] ? i : best;
+  }
   double second = -HUGE_VAL;
-  for (std::size_t i = 0; i < x.size(); ++i) { second = i != best && x[i] > second ? x[i] : second; }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    second = i != best && x[i] > second ? x[i] : second;
+  }
   std::vector<double> out(x.size(), 0.0);
   out[best] = (x[best] - second) / scale(x, mean, options);
   return out;
@@ -75,19 +93,27 @@ std::vector<double> pass_at_k(std::span<const double> x, double mean, const Adva
 
 }  // namespace
 
-std::string_view estimator_name(AdvantageEstimator estimator) { return text_of(estimator).name; }
-std::string estimator_words(AdvantageEstimator estimator) { return std::string(text_of(estimator).words); }
+std::string_view estimator_name(AdvantageEstimator estimator) {
+  return text_of(estimator).name;
+}
+std::string estimator_words(AdvantageEstimator estimator) {
+  return std::string(text_of(estimator).words);
+}
 
 std::vector<std::string> estimator_names() {
   std::vector<std::string> out;
-  for (const auto& e : kEstimators) { out.emplace_back(e.name); }
+  for (const auto& e : kEstimators) {
+    out.emplace_back(e.name);
+  }
   return out;
 }
 
 AdvantageEstimator estimator_from_name(std::string_view name) {
   std::string list;
   for (const auto& e : kEstimators) {
-    if (e.name == name) { return e.estimator; }
+    if (e.name == name) {
+      return e.estimator;
+    }
     list += (list.empty() ? "" : ", ") + std::string(e.name);
   }
   const std::string near = nearest_name(name, estimator_names());
@@ -95,8 +121,9 @@ AdvantageEstimator estimator_from_name(std::string_view name) {
        (near.empty() ? "" : fmt::format("did you mean '{}'? ", near)) + "known: " + list);
 }
 
-std::vector<double> group_advantages(std::span<const double> rewards, const AdvantageOptions& options,
-                                     AdvantageReport* report, std::span<const Index> lengths) {
+std::vector<double> group_advantages(std::span<const double> rewards,
+                                     const AdvantageOptions& options, AdvantageReport* report,
+                                     std::span<const Index> lengths) {
   MINIRL_CHECK(!rewards.empty(), "an empty group has no advantages");
   double low = rewards[0];
   double high = rewards[0];
@@ -113,23 +140,32 @@ std::vector<double> group_advantages(std::span<const double> rewards, const Adva
   AdvantageReport facts;
   facts.reward_mean = mean;
   facts.single = n == 1;
-  facts.reward_std = n > 1 ? std::sqrt(square_deviations(rewards, mean) / static_cast<double>(n - 1)) : 0;
+  facts.reward_std =
+      n > 1 ? std::sqrt(square_deviations(rewards, mean) / static_cast<double>(n - 1)) : 0;
   facts.zero_variance = n > 1 && high - low <= options.zero_variance_tolerance;
-  if (report != nullptr) { *report = facts; }
+  if (report != nullptr) {
+    *report = facts;
+  }
 
   std::vector<double> out(n, 0.0);
   if (options.estimator == AdvantageEstimator::raw) {
     out.assign(rewards.begin(), rewards.end());
     return out;
   }
-  if (facts.single || facts.zero_variance) { return out; }
+  if (facts.single || facts.zero_variance) {
+    return out;
+  }
   switch (options.estimator) {
-    case AdvantageEstimator::raw: break;
+    case AdvantageEstimator::raw:
+      break;
     case AdvantageEstimator::group_mean:
       if (options.normalize_by_std && options.std_kind == StdKind::leave_one_out) {
-        fail(Exit::usage, "the leave-one-out std belongs to the estimator 'rloo'", "choose std 'unbiased' or 'population'");
+        fail(Exit::usage, "the leave-one-out std belongs to the estimator 'rloo'",
+             "choose std 'unbiased' or 'population'");
       }
-      for (std::size_t i = 0; i < n; ++i) { out[i] = (rewards[i] - mean) / scale(rewards, mean, options); }
+      for (std::size_t i = 0; i < n; ++i) {
+        out[i] = (rewards[i] - mean) / scale(rewards, mean, options);
+      }
       break;
     case AdvantageEstimator::leave_one_out:
       for (std::size_t i = 0; i < n; ++i) {
@@ -143,7 +179,8 @@ std::vector<double> group_advantages(std::span<const double> rewards, const Adva
       }
       break;
     case AdvantageEstimator::opo: {
-      MINIRL_CHECK(lengths.size() == n, "opo needs one length per reward ({} lengths, {} rewards)", lengths.size(), n);
+      MINIRL_CHECK(lengths.size() == n, "opo needs one length per reward ({} lengths, {} rewards)",
+                   lengths.size(), n);
       double weighted = 0;
       double total = 0;
       for (std::size_t i = 0; i < n; ++i) {
@@ -151,13 +188,19 @@ std::vector<double> group_advantages(std::span<const double> rewards, const Adva
         total += static_cast<double>(lengths[i]);
       }
       const double baseline = total > 0 ? weighted / total : mean;
-      for (std::size_t i = 0; i < n; ++i) { out[i] = rewards[i] - baseline; }
+      for (std::size_t i = 0; i < n; ++i) {
+        out[i] = rewards[i] - baseline;
+      }
       break;
     }
     case AdvantageEstimator::maxrl:
-      for (std::size_t i = 0; i < n; ++i) { out[i] = (rewards[i] - mean) / (mean + options.epsilon); }
+      for (std::size_t i = 0; i < n; ++i) {
+        out[i] = (rewards[i] - mean) / (mean + options.epsilon);
+      }
       break;
-    case AdvantageEstimator::pass_at_k: out = pass_at_k(rewards, mean, options); break;
+    case AdvantageEstimator::pass_at_k:
+      out = pass_at_k(rewards, mean, options);
+      break;
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// minirl rl/advantage.h -- rewards of a group (the samples of one prompt) to advantages. In double, sums in
-// ascending order. docs/math/advantages.md.
+// minirl rl/advantage.h -- rewards of a group (the samples of one prompt) to advantages. In double,
+// sums in ascending order. docs/math/advantages.md.
 #pragma once
 #include <span>
 #include <string>
@@ -18,8 +18,8 @@ enum class AdvantageEstimator {
   pass_at_k,      // best: best - second, others 0        (adv.7)
   raw,            // R itself, no baseline                (adv.0)
 };
-std::string_view estimator_name(AdvantageEstimator estimator);    // "group-mean", "rloo", ...
-AdvantageEstimator estimator_from_name(std::string_view name);    // Exit::usage, "did you mean"
+std::string_view estimator_name(AdvantageEstimator estimator);  // "group-mean", "rloo", ...
+AdvantageEstimator estimator_from_name(std::string_view name);  // Exit::usage, "did you mean"
 std::vector<std::string> estimator_names();
 std::string estimator_words(AdvantageEstimator estimator);
 
@@ -41,14 +41,16 @@ struct AdvantageOptions {
 
 struct AdvantageReport {
   double reward_mean = 0;
-  double reward_std = 0;        // with n - 1; 0 for a group of one
-  bool single = false;          // a group of one: advantage 0, nothing to compare with (warn)
-  bool zero_variance = false;   // max - min <= tolerance: advantage 0 (false for a group of one)
+  double reward_std = 0;       // with n - 1; 0 for a group of one
+  bool single = false;         // a group of one: advantage 0, nothing to compare with (warn)
+  bool zero_variance = false;  // max - min <= tolerance: advantage 0 (false for a group of one)
 };
 
 /// One advantage per reward, in order. `lengths` (tokens per completion) is needed by `opo` only.
 /// Fails with Exit::data on a reward that is not finite.
-std::vector<double> group_advantages(std::span<const double> rewards, const AdvantageOptions& options,
-                                     AdvantageReport* report = nullptr, std::span<const Index> lengths = {});
+std::vector<double> group_advantages(std::span<const double> rewards,
+                                     const AdvantageOptions& options,
+                                     AdvantageReport* report = nullptr,
+                                     std::span<const Index> lengths = {});
 
 }  // namespace minirl::rl

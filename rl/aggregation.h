@@ -12,7 +12,13 @@
 
 namespace minirl::rl {
 
-enum class AggMode { token_mean, seq_mean_token_sum, seq_mean_token_mean, seq_mean_token_sum_norm, token_sum };
+enum class AggMode {
+  token_mean,
+  seq_mean_token_sum,
+  seq_mean_token_mean,
+  seq_mean_token_sum_norm,
+  token_sum
+};
 
 /// "token-mean", ... as in `loss_agg_mode`.
 std::string_view agg_mode_name(AggMode mode);
@@ -35,7 +41,8 @@ void add_sequence(Totals& totals, Index sequence_tokens, FullyMasked policy = Fu
 /// Entries of a loss mask that are not 0; `length` for an empty mask.
 Index unmasked_tokens(std::span<const std::uint8_t> loss_mask, Index length);
 
-/// The factor of loss and dlogp of each unmasked token of a sequence with `sequence_tokens` of them:
+/// The factor of loss and dlogp of each unmasked token of a sequence with `sequence_tokens` of
+/// them:
 ///   token-mean               1 / totals.tokens                             (agg.1)
 ///   seq-mean-token-sum       1 / totals.sequences                          (agg.2)
 ///   seq-mean-token-mean      1 / (totals.sequences * sequence_tokens)      (agg.3)

@@ -1,5 +1,6 @@
-// minirl rl/divergence.h -- distances between two policies at one position, seen through the sampled
-// token alone (Binary) or through the K most likely tokens (Top-K). docs/math/policy_loss.md.
+// minirl rl/divergence.h -- distances between two policies at one position, seen through the
+// sampled token alone (Binary) or through the K most likely tokens (Top-K).
+// docs/math/policy_loss.md.
 #pragma once
 #include <span>
 
@@ -24,13 +25,13 @@ struct TopkDivergence {
   double tv = 0;  // (dppo.5)
   double kl = 0;  // (dppo.6), nats
 };
-/// Over the K ids (ascending order of storage), the sampled token where it is not among them, and one
-/// rest class: K + 1 or K + 2 classes.
-/// (K) log-probabilities of the same ids under mu and pi; probabilities of the sampled token.
-TopkDivergence topk_divergence(std::span<const float> log_mu, std::span<const float> log_pi, bool has_sampled,
-                               double sampled_mu, double sampled_pi);
+/// Over the K ids (ascending order of storage), the sampled token where it is not among them, and
+/// one rest class: K + 1 or K + 2 classes. (K) log-probabilities of the same ids under mu and pi;
+/// probabilities of the sampled token.
+TopkDivergence topk_divergence(std::span<const float> log_mu, std::span<const float> log_pi,
+                               bool has_sampled, double sampled_mu, double sampled_pi);
 /// The same from probabilities.
-TopkDivergence topk_divergence(std::span<const double> mu, std::span<const double> pi, bool has_sampled,
-                               double sampled_mu, double sampled_pi);
+TopkDivergence topk_divergence(std::span<const double> mu, std::span<const double> pi,
+                               bool has_sampled, double sampled_mu, double sampled_pi);
 
 }  // namespace minirl::rl

@@ -1,5 +1,6 @@
-// minirl rl/policy_metrics.h -- what happened to the policy in one optimizer step, over its response tokens
-// that the loss mask keeps. Raw ratios, before any cap. docs/math/policy_loss.md (met.1) ...
+// minirl rl/policy_metrics.h -- what happened to the policy in one optimizer step, over its
+// response tokens that the loss mask keeps. Raw ratios, before any cap. docs/math/policy_loss.md
+// (met.1) ...
 #pragma once
 #include <array>
 #include <cstdint>
@@ -48,10 +49,12 @@ class PolicyMetrics {
  public:
   explicit PolicyMetrics(const Traits& traits) : traits_(traits) {}
 
-  /// Adds one sequence. `results` are those of Algorithm::evaluate (not aggregated); `entropies` (nats)
-  /// has one entry a token or is empty.
-  void add(const SequenceView& sequence, std::span<const TokenResult> results, std::span<const float> entropies = {});
-  void add(std::span<const Token> tokens, std::span<const TokenResult> results, std::span<const float> entropies = {});
+  /// Adds one sequence. `results` are those of Algorithm::evaluate (not aggregated); `entropies`
+  /// (nats) has one entry a token or is empty.
+  void add(const SequenceView& sequence, std::span<const TokenResult> results,
+           std::span<const float> entropies = {});
+  void add(std::span<const TokenInput> tokens, std::span<const TokenResult> results,
+           std::span<const float> entropies = {});
   /// Adds what another one gathered, as if its sequences came after ours.
   void merge(const PolicyMetrics& other);
 
@@ -60,7 +63,8 @@ class PolicyMetrics {
 
  private:
   Traits traits_;
-  Accumulator ratio_, log_ratio_, half_square_, k3_, log_diff_, shift_, abs_shift_, entropy_, weight_, penalty_, loss_;
+  Accumulator ratio_, log_ratio_, half_square_, k3_, log_diff_, shift_, abs_shift_, entropy_,
+      weight_, penalty_, loss_;
   Accumulator mismatch_, mismatch_k3_, mismatch_ratio_, mismatch_shift_;
   double tokens_ = 0, positive_ = 0, negative_ = 0, left_out_ = 0;
   double masked_positive_ = 0, masked_negative_ = 0, bad_update_ = 0, nonzero_ = 0;

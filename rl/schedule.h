@@ -28,8 +28,8 @@ void check_schedule(const ScheduleOptions& options);
 ///   constant     learning_rate                                                  (lr.2)
 ///   linear       learning_rate (1 + (final_fraction - 1) p)                     (lr.3)
 ///   cosine       learning_rate (f + (1 - f) (1 + cos(pi p)) / 2)                (lr.4)
-/// The first step runs above 0, and the final fraction f would be reached by the step after the last:
-/// no step is wasted at 0. A step beyond the run (step >= N) gets learning_rate * f.
+/// The first step runs above 0, and the final fraction f would be reached by the step after the
+/// last: no step is wasted at 0. A step beyond the run (step >= N) gets learning_rate * f.
 double learning_rate_at(const ScheduleOptions& options, Index step);
 
 }  // namespace minirl::rl

@@ -13,16 +13,22 @@ constexpr double kPi = 3.14159265358979323846;
 
 double mean_of(std::span<const double> x) {
   double s = 0;
-  for (const double v : x) { s += v; }
+  for (const double v : x) {
+    s += v;
+  }
   return s / static_cast<double>(x.size());
 }
 
 /// Standard error of the mean of x (n - 1); 0 for one entry.
 double error_of_mean(std::span<const double> x, double mean) {
   const auto n = static_cast<double>(x.size());
-  if (x.size() < 2) { return 0; }
+  if (x.size() < 2) {
+    return 0;
+  }
   double ss = 0;
-  for (const double v : x) { ss += (v - mean) * (v - mean); }
+  for (const double v : x) {
+    ss += (v - mean) * (v - mean);
+  }
   return std::sqrt(ss / (n - 1) / n);
 }
 
@@ -43,7 +49,9 @@ double beta_fraction(double a, double b, double x) {
     d = 1 / away_from_zero(1 + odd * d);
     c = away_from_zero(1 + odd / c);
     h *= d * c;
-    if (std::fabs(d * c - 1) < 1e-15) { break; }
+    if (std::fabs(d * c - 1) < 1e-15) {
+      break;
+    }
   }
   return h;
 }
@@ -52,7 +60,9 @@ double beta_fraction(double a, double b, double x) {
 double beta_half(Index freedom) {
   double a = freedom % 2 == 0 ? 1 : 0.5;
   double value = freedom % 2 == 0 ? 2 : kPi;
-  for (; a < 0.5 * static_cast<double>(freedom); a += 1) { value *= a / (a + 0.5); }
+  for (; a < 0.5 * static_cast<double>(freedom); a += 1) {
+    value *= a / (a + 0.5);
+  }
   return value;
 }
 
@@ -61,9 +71,12 @@ double two_sided_tail(Index freedom, double beta, double t) {
   const double a = 0.5 * static_cast<double>(freedom);
   const double b = 0.5;
   const double x = static_cast<double>(freedom) / (static_cast<double>(freedom) + t * t);
-  if (t == 0) { return 1; }
+  if (t == 0) {
+    return 1;
+  }
   const double front = fmath::exp(a * fmath::log(x) + b * fmath::log1p(-x)) / beta;
-  return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a : 1 - front * beta_fraction(b, a, 1 - x) / b;
+  return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
+                                   : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
 void check_confidence(double confidence) {
@@ -84,10 +97,13 @@ void wilson(Interval& out, double problems, double samples) {
   const double half = t * std::sqrt(variance / n + z2 / (4 * n)) / (1 + z2);
   out.lower = p <= 0 ? 0 : (centre - half < 0 ? 0 : centre - half);
   out.upper = p >= 1 ? 1 : (centre + half > 1 ? 1 : centre + half);
-  out.method = fmt::format("Wilson interval at {:.4g} effective samples ({} problems are the unit of chance)", n, problems);
+  out.method = fmt::format(
+      "Wilson interval at {:.4g} effective samples ({} problems are the unit of chance)", n,
+      problems);
 }
 
-Interval over_problems(std::span<const double> values, double samples, bool unit_range, double confidence) {
+Interval over_problems(std::span<const double> values, double samples, bool unit_range,
+                       double confidence) {
   Interval out;
   out.confidence = confidence;
   out.value = mean_of(values);
@@ -103,7 +119,8 @@ Interval over_problems(std::span<const double> values, double samples, bool unit
     wilson(out, problems, samples);
     return out;
   }
-  const double half = student_t(static_cast<Index>(values.size()) - 1, confidence) * out.standard_error;
+  const double half =
+      student_t(static_cast<Index>(values.size()) - 1, confidence) * out.standard_error;
   out.lower = out.value - half;
   out.upper = out.value + half;
   out.method = fmt::format("Student's t over {} problems", problems);
@@ -118,7 +135,9 @@ double student_t(Index freedom, double confidence) {
   const double beta = beta_half(freedom);
   double low = 0;
   double high = 1;
-  while (two_sided_tail(freedom, beta, high) > 1 - confidence && high < 1e12) { high *= 2; }
+  while (two_sided_tail(freedom, beta, high) > 1 - confidence && high < 1e12) {
+    high *= 2;
+  }
   for (int i = 0; i < 100; ++i) {
     const double middle = 0.5 * (low + high);
     (two_sided_tail(freedom, beta, middle) > 1 - confidence ? low : high) = middle;
@@ -136,7 +155,10 @@ Interval average_at_k(std::span<const std::vector<double>> scores, double confid
   for (std::size_t i = 0; i < scores.size(); ++i) {
     MINIRL_CHECK(!scores[i].empty(), "problem {} has no samples", i);
     for (const double s : scores[i]) {
-      if (!std::isfinite(s)) { fail(Exit::data, fmt::format("problem {} has the score {}", i, s), "a score must be finite"); }
+      if (!std::isfinite(s)) {
+        fail(Exit::data, fmt::format("problem {} has the score {}", i, s),
+             "a score must be finite");
+      }
       unit_range = unit_range && s >= 0 && s <= 1;
     }
     means.push_back(mean_of(scores[i]));
@@ -150,11 +172,13 @@ Interval average_at_k(std::span<const std::vector<double>> scores, double confid
 }
 
 double pass_at_k(Index samples, Index correct, Index k) {
-  MINIRL_CHECK(k >= 1 && k <= samples && correct >= 0 && correct <= samples, "pass@{} of {} samples, {} correct", k, samples,
-               correct);
+  MINIRL_CHECK(k >= 1 && k <= samples && correct >= 0 && correct <= samples,
+               "pass@{} of {} samples, {} correct", k, samples, correct);
   double none = 1;  // C(n - c, k) / C(n, k) = prod_{i = 0}^{k-1} (n - c - i) / (n - i)
   for (Index i = 0; i < k; ++i) {
-    if (samples - correct - i <= 0) { return 1; }
+    if (samples - correct - i <= 0) {
+      return 1;
+    }
     none *= static_cast<double>(samples - correct - i) / static_cast<double>(samples - i);
   }
   return 1 - none;
@@ -173,7 +197,9 @@ Interval pass_at_k(std::span<const Trials> problems, Index k, double confidence)
     const double n = static_cast<double>(p.samples);
     const double q = static_cast<double>(p.correct) / n;
     double slope = static_cast<double>(k);
-    for (Index i = 1; i < k; ++i) { slope *= 1 - q; }
+    for (Index i = 1; i < k; ++i) {
+      slope *= 1 - q;
+    }
     noise += p.samples > 1 ? slope * slope * q * (1 - q) / (n - 1) : 0;
   }
   Interval out = over_problems(values, samples, true, confidence);
@@ -181,11 +207,15 @@ Interval pass_at_k(std::span<const Trials> problems, Index k, double confidence)
   return out;
 }
 
-Interval paired_difference(std::span<const double> before, std::span<const double> after, double confidence) {
+Interval paired_difference(std::span<const double> before, std::span<const double> after,
+                           double confidence) {
   check_confidence(confidence);
-  MINIRL_CHECK(before.size() == after.size() && !before.empty(), "{} scores before, {} after", before.size(), after.size());
+  MINIRL_CHECK(before.size() == after.size() && !before.empty(), "{} scores before, {} after",
+               before.size(), after.size());
   std::vector<double> differences;
-  for (std::size_t i = 0; i < before.size(); ++i) { differences.push_back(after[i] - before[i]); }
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    differences.push_back(after[i] - before[i]);
+  }
   return over_problems(differences, static_cast<double>(before.size()), false, confidence);
 }
 

@@ -1,5 +1,5 @@
-// minirl rl/algorithms/drpo.cpp -- DRPO: SPO's quadratic with the curvature scaled by mu, so that the weight
-// depends on the change of probability |pi - mu| and not on the ratio.
+// minirl rl/algorithms/drpo.cpp -- DRPO: SPO's quadratic with the curvature scaled by mu, so that
+// the weight depends on the change of probability |pi - mu| and not on the ratio.
 //   l = -A r + |A| mu (r - 1)^2 / (2 delta)                                               (drpo.1)
 //   g = -A r w,  w = 1 - sgn(A (r - 1)) |pi - mu| / delta                                 (drpo.2)
 #include <cmath>
@@ -21,10 +21,11 @@ Traits traits_of(Anchor anchor) {
 
 class Drpo final : public TokenAlgorithm {
  public:
-  Drpo(double delta, Anchor anchor) : TokenAlgorithm(traits_of(anchor)), delta_(delta), anchor_(anchor) {}
+  Drpo(double delta, Anchor anchor)
+      : TokenAlgorithm(traits_of(anchor)), delta_(delta), anchor_(anchor) {}
 
-  TokenResult token(const Token& t) const override {
-    const Token::AgainstAnchor& a = t.at(anchor_);
+  TokenResult token(const TokenInput& t) const override {
+    const TokenInput::AgainstAnchor& a = t.at(anchor_);
     const double r = a.ratio;
     const double mu = a.p;
     const double size = std::fabs(t.advantage);
@@ -33,8 +34,8 @@ class Drpo final : public TokenAlgorithm {
     out.divergence = binary_tv(mu, t.pi);
     out.penalty = size * mu * (r - 1) * (r - 1) / (2 * delta_);
     out.loss = -t.advantage * r + out.penalty;
-    out.reasons |= t.pi - mu > delta_ ? MaskReason::outside_upper : 0U;   // r > 1 + delta/mu
-    out.reasons |= mu - t.pi > delta_ ? MaskReason::outside_lower : 0U;   // r < 1 - delta/mu
+    out.reasons |= t.pi - mu > delta_ ? MaskReason::outside_upper : 0U;  // r > 1 + delta/mu
+    out.reasons |= mu - t.pi > delta_ ? MaskReason::outside_lower : 0U;  // r < 1 - delta/mu
     if (std::fabs(a.log_ratio) > kLogRatioLimit) {
       out.reasons |= MaskReason::saturated;
       return out;
@@ -43,25 +44,35 @@ class Drpo final : public TokenAlgorithm {
     out.dlogp = -t.advantage * r + size * mu * (r - 1) * r / delta_;
     const double pull = out.divergence / delta_;
     out.weight = t.advantage * (r - 1) > 0 ? 1 - pull : 1 + pull;
-    if (out.weight < 0) { out.reasons |= MaskReason::corrective; }
+    if (out.weight < 0) {
+      out.reasons |= MaskReason::corrective;
+    }
     return out;
   }
 
   WeightRange weight_range() const override {
     const double low = 1 - 1 / delta_;
     const double high = 1 + 1 / delta_;
-    const std::string range = fmt::format("w = 1 - sgn(A (r - 1)) |pi - mu| / {} lies in [{:.4g}, {:.4g}]", delta_, low, high);
+    const std::string range = fmt::format(
+        "w = 1 - sgn(A (r - 1)) |pi - mu| / {} lies in [{:.4g}, {:.4g}]", delta_, low, high);
     if (delta_ >= 1) {
       return {low, high, false,
-              range + fmt::format("; |pi - mu| is at most 1, so the boundary {} cannot be reached: no token is ever pulled "
-                                  "back, clipfrac_upper and clipfrac_lower stay 0, and the loss is the plain policy gradient "
-                                  "within {:.3g}%", delta_, 100 / delta_)};
+              range + fmt::format("; |pi - mu| is at most 1, so the boundary {} cannot be reached: "
+                                  "no token is ever pulled "
+                                  "back, clipfrac_upper and clipfrac_lower stay 0, and the loss is "
+                                  "the plain policy gradient "
+                                  "within {:.3g}%",
+                                  delta_, 100 / delta_)};
     }
     return {low, high, true,
-            range + fmt::format("; w = 0 where |pi - mu| = {}, negative (pulling back) beyond. The bound is on w, not on the "
-                                "gradient: |g| = |A| r |w| and r is not bounded", delta_)};
+            range + fmt::format("; w = 0 where |pi - mu| = {}, negative (pulling back) beyond. The "
+                                "bound is on w, not on the "
+                                "gradient: |g| = |A| r |w| and r is not bounded",
+                                delta_)};
   }
-  std::optional<Boundary> boundary(double p) const override { return Boundary{p - delta_, p + delta_}; }
+  std::optional<Boundary> boundary(double p) const override {
+    return Boundary{p - delta_, p + delta_};
+  }
 
  private:
   double delta_;
@@ -70,18 +81,22 @@ class Drpo final : public TokenAlgorithm {
 
 const bool registered = register_algorithm({
     .name = "drpo",
-    .summary = "smooth quadratic regulariser on the change of probability: DPPO's trust region without a hard mask",
-    .formula = "l = -A r + |A| mu (r - 1)^2 / (2 delta); w = 1 - sgn(A (r - 1)) |pi - mu| / delta (drpo.1) (drpo.2)",
+    .summary = "smooth quadratic regulariser on the change of probability: DPPO's trust region "
+               "without a hard mask",
+    .formula = "l = -A r + |A| mu (r - 1)^2 / (2 delta); w = 1 - sgn(A (r - 1)) |pi - mu| / delta "
+               "(drpo.1) (drpo.2)",
     .page = "drpo.md",
     .traits = traits_of(Anchor::rollout),
-    .params = {number_param("delta", std::nullopt, kPositive, "probability",
-                            "the change |pi - mu| at which the weight is 0. There is no default because the paper's 12.5 "
-                            "can never be reached (it makes DRPO the plain policy gradient within 8%); 0.15 to 0.2 is "
-                            "comparable with DPPO. Set delta = 0.2, or use the presets drpo_tv (0.2) and drpo_paper (12.5)"),
-               choice_param("anchor", "rollout", {"rollout", "recomputed"},
-                            "the frozen policy that pi is compared with: mu (rollout) or pi_old (recomputed)")},
-    .make = [](const Params& p) -> std::unique_ptr<Algorithm> {
-      return std::make_unique<Drpo>(p.number("delta"), anchor_from_name(p.choice("anchor")));
+    .params = {real_spec("delta", std::nullopt, above(0),
+                         "the change of probability |pi - mu| at which the weight is 0",
+                         "there is no default because the paper's 12.5 can never be reached (it "
+                         "makes DRPO the plain "
+                         "policy gradient within 8%): delta = 0.2 is comparable with DPPO; the "
+                         "presets drpo_tv and "
+                         "drpo_paper set 0.2 and 12.5"),
+               anchor_spec("anchor", "rollout", "the frozen policy that pi is compared with")},
+    .make = [](const ParamMap& p) -> std::unique_ptr<Algorithm> {
+      return std::make_unique<Drpo>(real_param(p, "delta"), anchor_param(p, "anchor"));
     },
 });
 

@@ -5,7 +5,8 @@
 
 namespace minirl::rl {
 
-TokenResult masked_result(const Token& token, const WeightOptions& options, std::uint32_t reasons) {
+TokenResult masked_result(const TokenInput& token, const WeightOptions& options,
+                          std::uint32_t reasons) {
   TokenResult out;
   out.ratio = token.at(options.anchor).ratio;
   out.reasons = reasons;
@@ -17,30 +18,30 @@ TokenResult masked_result(const Token& token, const WeightOptions& options, std:
     limited = options.floor;
     out.reasons |= MaskReason::floored;
   }
-  if (out.masked()) { return out; }
+  if (out.masked()) {
+    return out;
+  }
   out.dlogp = -token.advantage * limited + 0.0;  // + 0.0: no negative zero
   out.loss = out.dlogp;                          // -A min(r, C) M, the ratio form's value (pg.3)
   out.weight = limited == out.ratio ? 1 : limited / out.ratio;
   return out;
 }
 
-ParamSpec mask_anchor_param(std::string fallback) {
-  return choice_param("mask_anchor", std::move(fallback), {"rollout", "recomputed"},
-                      "the frozen policy that the mask measures from: mu (rollout) or pi_old (recomputed, one more "
-                      "forward pass per rollout)");
+ParamSpec mask_anchor_spec(std::string fallback) {
+  return anchor_spec("mask_anchor", std::move(fallback),
+                     "the frozen policy that the mask measures from");
 }
-ParamSpec weight_anchor_param() {
-  return choice_param("weight_anchor", "rollout", {"rollout", "recomputed"},
-                      "the frozen policy below the ratio of the weight: mu (rollout) or pi_old (recomputed)");
+ParamSpec weight_anchor_spec() {
+  return anchor_spec("weight_anchor", "rollout", "the frozen policy below the ratio of the weight");
 }
-ParamSpec cap_param(double fallback) {
-  return number_param("cap", fallback, kPositiveOrOff, "ratio",
-                      "C: upper limit of the detached ratio; absolute, not 1 + eps; inf switches it off");
+ParamSpec cap_spec() {
+  return limit_spec("cap", 0, "C: upper limit of the detached ratio; absolute, not 1 + eps");
 }
 
 Traits masked_traits(Anchor mask_anchor, Anchor weight_anchor) {
   Traits traits;
-  traits.needs_recomputed = mask_anchor == Anchor::recomputed || weight_anchor == Anchor::recomputed;
+  traits.needs_recomputed =
+      mask_anchor == Anchor::recomputed || weight_anchor == Anchor::recomputed;
   traits.weight_anchor = weight_anchor;
   return traits;
 }
@@ -48,7 +49,8 @@ Traits masked_traits(Anchor mask_anchor, Anchor weight_anchor) {
 std::string masked_weight_words(const WeightOptions& options, std::string_view mask) {
   const bool capped = !std::isinf(options.cap);
   return fmt::format("w = {}{}: 1 on kept tokens{}{}, 0 on masked ones",
-                     mask.empty() ? std::string("1") : "M", capped ? fmt::format(" min(r, {}) / r", options.cap) : "",
+                     mask.empty() ? std::string("1") : "M",
+                     capped ? fmt::format(" min(r, {}) / r", options.cap) : "",
                      capped ? fmt::format(" with r <= {}", options.cap) : "",
                      mask.empty() ? " (there is no mask)" : fmt::format("; masked: {}", mask));
 }

@@ -1,8 +1,7 @@
-// minirl rl/algorithms/masked.h -- what every loss with a hard mask and a detached weight has in common:
-// g = -A min(max(r, floor), cap) M, reported loss -A min(max(r, floor), cap) M (pg.3).
+// minirl rl/algorithms/masked.h -- what every loss with a hard mask and a detached weight has in
+// common: g = -A min(max(r, floor), cap) M, reported loss -A min(max(r, floor), cap) M (pg.3).
 #pragma once
-#include "rl/algorithm.h"
-#include "rl/parameters.h"
+#include "rl/algorithm_registry.h"
 
 namespace minirl::rl {
 
@@ -13,12 +12,13 @@ struct WeightOptions {
 };
 
 /// The result of one token, given why it is masked (bits of kMaskedBits) and what else to tell.
-TokenResult masked_result(const Token& token, const WeightOptions& options, std::uint32_t reasons);
+TokenResult masked_result(const TokenInput& token, const WeightOptions& options,
+                          std::uint32_t reasons);
 
-/// Parameters "weight_anchor" and "cap" (default inf) that these losses share.
-ParamSpec mask_anchor_param(std::string fallback);
-ParamSpec weight_anchor_param();
-ParamSpec cap_param(double fallback);
+/// Parameters that these losses share: "mask_anchor", "weight_anchor" (rollout), "cap" (off).
+ParamSpec mask_anchor_spec(std::string fallback);
+ParamSpec weight_anchor_spec();
+ParamSpec cap_spec();
 /// Traits of a masked loss with these anchors.
 Traits masked_traits(Anchor mask_anchor, Anchor weight_anchor);
 /// "w = M min(r, 3) / r: 1 where kept below the cap, 0 where masked".

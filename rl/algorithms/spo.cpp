@@ -20,10 +20,11 @@ Traits traits_of(Anchor anchor) {
 
 class Spo final : public TokenAlgorithm {
  public:
-  Spo(double epsilon, Anchor anchor) : TokenAlgorithm(traits_of(anchor)), epsilon_(epsilon), anchor_(anchor) {}
+  Spo(double epsilon, Anchor anchor)
+      : TokenAlgorithm(traits_of(anchor)), epsilon_(epsilon), anchor_(anchor) {}
 
-  TokenResult token(const Token& t) const override {
-    const Token::AgainstAnchor& a = t.at(anchor_);
+  TokenResult token(const TokenInput& t) const override {
+    const TokenInput::AgainstAnchor& a = t.at(anchor_);
     const double r = a.ratio;
     const double size = std::fabs(t.advantage);
     TokenResult out;
@@ -40,16 +41,21 @@ class Spo final : public TokenAlgorithm {
     const double pull = std::fabs(r - 1) / epsilon_;
     out.weight = t.advantage * (r - 1) > 0 ? 1 - pull : 1 + pull;
     out.dlogp = -t.advantage * r + size * (r - 1) * r / epsilon_;
-    if (out.weight < 0) { out.reasons |= MaskReason::corrective; }
+    if (out.weight < 0) {
+      out.reasons |= MaskReason::corrective;
+    }
     return out;
   }
 
   WeightRange weight_range() const override {
     return {-kInfinity, kInfinity, true,
-            fmt::format("w = 1 - sgn(A (r - 1)) |r - 1| / {0} is not bounded: r grows without limit as mu goes to 0. "
-                        "w = 0 at r = 1 + {0} (A > 0){1}, negative (pulling back) beyond", epsilon_,
-                        epsilon_ < 1 ? fmt::format(" and r = {} (A < 0)", 1 - epsilon_)
-                                     : std::string("; for A < 0 it cannot be reached, r - 1 is above -1"))};
+            fmt::format("w = 1 - sgn(A (r - 1)) |r - 1| / {0} is not bounded: r grows without "
+                        "limit as mu goes to 0. "
+                        "w = 0 at r = 1 + {0} (A > 0){1}, negative (pulling back) beyond",
+                        epsilon_,
+                        epsilon_ < 1
+                            ? fmt::format(" and r = {} (A < 0)", 1 - epsilon_)
+                            : std::string("; for A < 0 it cannot be reached, r - 1 is above -1"))};
   }
   std::optional<Boundary> boundary(double p) const override {
     return Boundary{p * (1 - epsilon_), p * (1 + epsilon_)};
@@ -62,16 +68,17 @@ class Spo final : public TokenAlgorithm {
 
 const bool registered = register_algorithm({
     .name = "spo",
-    .summary = "smooth quadratic regulariser on the ratio (chi-squared); weight unbounded for rare tokens",
+    .summary =
+        "smooth quadratic regulariser on the ratio (chi-squared); weight unbounded for rare tokens",
     .formula = "l = -A r + |A| (r - 1)^2 / (2 epsilon) (spo.1)",
     .page = "spo.md",
     .traits = traits_of(Anchor::rollout),
-    .params = {number_param("epsilon", std::nullopt, kPositive, "ratio",
-                            "the ratio shift at which the weight is 0; 0.2 is comparable with PPO; the DRPO paper runs "
-                            "SPO at 12.5"),
-               choice_param("anchor", "rollout", {"rollout", "recomputed"}, "the frozen policy below the ratio")},
-    .make = [](const Params& p) -> std::unique_ptr<Algorithm> {
-      return std::make_unique<Spo>(p.number("epsilon"), anchor_from_name(p.choice("anchor")));
+    .params = {real_spec("epsilon", std::nullopt, above(0),
+                         "the shift of the ratio at which the weight is 0",
+                         "epsilon = 0.2 is comparable with PPO; the DRPO paper runs SPO at 12.5"),
+               anchor_spec("anchor", "rollout", "the frozen policy below the ratio")},
+    .make = [](const ParamMap& p) -> std::unique_ptr<Algorithm> {
+      return std::make_unique<Spo>(real_param(p, "epsilon"), anchor_param(p, "anchor"));
     },
 });
 

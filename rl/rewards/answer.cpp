@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/multiprecision/cpp_int.hpp>
 #include <cstddef>
 #include <utility>
+
+#include <boost/multiprecision/cpp_int.hpp>
 
 namespace minirl::rl {
 namespace {
@@ -15,15 +16,27 @@ using boost::multiprecision::cpp_rational;
 constexpr std::size_t kNone = std::string_view::npos;
 constexpr int kDeepestFraction = 32;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 bool starts_with_any_case(std::string_view text, std::size_t at, std::string_view word) {
-  if (text.size() - at < word.size()) { return false; }
+  if (text.size() - at < word.size()) {
+    return false;
+  }
   for (std::size_t i = 0; i < word.size(); ++i) {
-    if (lower(text[at + i]) != word[i]) { return false; }
+    if (lower(text[at + i]) != word[i]) {
+      return false;
+    }
   }
   return true;
 }
@@ -46,7 +59,9 @@ std::vector<std::size_t> match_braces(std::string_view text) {
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  if (text.find(from) == std::string::npos) { return; }
+  if (text.find(from) == std::string::npos) {
+    return;
+  }
   std::string out;
   out.reserve(text.size());
   std::size_t at = 0;
@@ -60,12 +75,16 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 /// A command is only itself when no letter follows: \left but not \leftarrow.
 void drop_command(std::string& text, std::string_view command, std::string_view to) {
   std::size_t at = text.find(command);
-  if (at == std::string::npos) { return; }
+  if (at == std::string::npos) {
+    return;
+  }
   std::string out;
   std::size_t from = 0;
   for (; at != std::string::npos; at = text.find(command, at + command.size())) {
     const std::size_t end = at + command.size();
-    if (end < text.size() && is_letter(text[end])) { continue; }
+    if (end < text.size() && is_letter(text[end])) {
+      continue;
+    }
     out.append(text, from, at - from).append(to);
     from = end;
   }
@@ -73,16 +92,21 @@ void drop_command(std::string& text, std::string_view command, std::string_view 
 }
 
 std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) { text.remove_prefix(1); }
-  while (!text.empty() && is_space(text.back())) { text.remove_suffix(1); }
+  while (!text.empty() && is_space(text.front())) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && is_space(text.back())) {
+    text.remove_suffix(1);
+  }
   return text;
 }
 
-/// Takes off what encloses the whole answer: braces, $...$, **...**, \text{...}, \boxed{...}, a final dot.
+/// Takes off what encloses the whole answer: braces, $...$, **...**, \text{...}, \boxed{...}, a
+/// final dot.
 std::string_view unwrap(std::string_view text) {
   static constexpr std::array<std::string_view, 13> kWrappers{
-      "\\text", "\\textbf", "\\textrm", "\\textit", "\\textnormal", "\\mathrm", "\\mathbf",
-      "\\mathit", "\\mbox", "\\boxed", "\\fbox", "\\operatorname", "\\mathsf"};
+      "\\text",   "\\textbf", "\\textrm", "\\textit", "\\textnormal",   "\\mathrm", "\\mathbf",
+      "\\mathit", "\\mbox",   "\\boxed",  "\\fbox",   "\\operatorname", "\\mathsf"};
   const auto match = match_braces(text);
   const char* const base = text.data();
   const auto closes_at_end = [&](std::string_view part, std::size_t brace) {
@@ -103,16 +127,22 @@ std::string_view unwrap(std::string_view text) {
     } else {
       bool found = false;
       for (const auto wrapper : kWrappers) {
-        if (!text.starts_with(wrapper)) { continue; }
+        if (!text.starts_with(wrapper)) {
+          continue;
+        }
         std::size_t brace = wrapper.size();
-        while (brace < size && is_space(text[brace])) { ++brace; }
+        while (brace < size && is_space(text[brace])) {
+          ++brace;
+        }
         if (brace < size && text[brace] == '{' && closes_at_end(text, brace)) {
           text = text.substr(brace + 1, size - brace - 2);
           found = true;
           break;
         }
       }
-      if (!found) { return text; }
+      if (!found) {
+        return text;
+      }
     }
   }
 }
@@ -120,11 +150,17 @@ std::string_view unwrap(std::string_view text) {
 /// "x = 5" -> "5"; an equation ("3x + y = 0") stays. The left side must be one short name.
 std::string_view after_name(std::string_view text) {
   const std::size_t equals = text.find('=');
-  if (equals == kNone || text.find('=', equals + 1) != kNone) { return text; }
+  if (equals == kNone || text.find('=', equals + 1) != kNone) {
+    return text;
+  }
   const std::string_view name = trimmed(text.substr(0, equals));
-  if (name.size() > 16) { return text; }
+  if (name.size() > 16) {
+    return text;
+  }
   for (const char c : name) {
-    if (!is_letter(c) && c != '_' && c != '&') { return text; }
+    if (!is_letter(c) && c != '_' && c != '&') {
+      return text;
+    }
   }
   return trimmed(text.substr(equals + 1));
 }
@@ -136,12 +172,16 @@ class NumberReader {
 
   std::optional<cpp_rational> whole() {
     auto value = signed_value(0);
-    if (!value) { return std::nullopt; }
+    if (!value) {
+      return std::nullopt;
+    }
     spaces();
     if (at_ < text_.size() && text_[at_] == '/') {
       ++at_;
       const auto below = signed_value(0);
-      if (!below || *below == 0) { return std::nullopt; }
+      if (!below || *below == 0) {
+        return std::nullopt;
+      }
       *value /= *below;
       spaces();
     }
@@ -150,7 +190,9 @@ class NumberReader {
 
  private:
   void spaces() {
-    while (at_ < text_.size() && is_space(text_[at_])) { ++at_; }
+    while (at_ < text_.size() && is_space(text_[at_])) {
+      ++at_;
+    }
   }
 
   std::optional<cpp_rational> signed_value(int depth) {
@@ -162,25 +204,35 @@ class NumberReader {
       spaces();
     }
     auto value = primary(depth);
-    if (value && negative) { *value = -*value; }
+    if (value && negative) {
+      *value = -*value;
+    }
     return value;
   }
 
   std::optional<cpp_rational> primary(int depth) {
-    if (depth > kDeepestFraction || at_ >= text_.size()) { return std::nullopt; }
+    if (depth > kDeepestFraction || at_ >= text_.size()) {
+      return std::nullopt;
+    }
     if (text_.substr(at_).starts_with("\\frac")) {
       at_ += 5;
       auto above = argument(depth + 1);
-      if (!above) { return std::nullopt; }
+      if (!above) {
+        return std::nullopt;
+      }
       const auto below = argument(depth + 1);
-      if (!below || *below == 0) { return std::nullopt; }
+      if (!below || *below == 0) {
+        return std::nullopt;
+      }
       return *above / *below;
     }
     if (text_[at_] == '{') {
       ++at_;
       auto value = signed_value(depth + 1);
       spaces();
-      if (!value || at_ >= text_.size() || text_[at_] != '}') { return std::nullopt; }
+      if (!value || at_ >= text_.size() || text_[at_] != '}') {
+        return std::nullopt;
+      }
       ++at_;
       return value;
     }
@@ -190,16 +242,24 @@ class NumberReader {
   /// {value} or one digit: \frac12 is one half.
   std::optional<cpp_rational> argument(int depth) {
     spaces();
-    if (at_ >= text_.size()) { return std::nullopt; }
-    if (text_[at_] == '{') { return primary(depth); }
-    if (!is_digit(text_[at_])) { return std::nullopt; }
+    if (at_ >= text_.size()) {
+      return std::nullopt;
+    }
+    if (text_[at_] == '{') {
+      return primary(depth);
+    }
+    if (!is_digit(text_[at_])) {
+      return std::nullopt;
+    }
     return cpp_rational(text_[at_++] - '0');
   }
 
   std::optional<cpp_rational> decimal() {
     std::string digits;
     std::size_t after_point = 0;
-    while (at_ < text_.size() && is_digit(text_[at_])) { digits += text_[at_++]; }
+    while (at_ < text_.size() && is_digit(text_[at_])) {
+      digits += text_[at_++];
+    }
     // Thousands: groups of exactly three after one to three digits.
     if (!digits.empty() && digits.size() <= 3) {
       while (group_follows()) {
@@ -214,17 +274,26 @@ class NumberReader {
         ++after_point;
       }
     }
-    if (digits.empty()) { return std::nullopt; }
+    if (digits.empty()) {
+      return std::nullopt;
+    }
     const std::size_t first = digits.find_first_not_of('0');  // a leading 0 would mean octal
     const cpp_int value(first == std::string::npos ? std::string("0") : digits.substr(first));
-    if (after_point == 0) { return cpp_rational(value); }
-    return cpp_rational(value, boost::multiprecision::pow(cpp_int(10), static_cast<unsigned>(after_point)));
+    if (after_point == 0) {
+      return cpp_rational(value);
+    }
+    return cpp_rational(
+        value, boost::multiprecision::pow(cpp_int(10), static_cast<unsigned>(after_point)));
   }
 
   bool group_follows() const {
-    if (at_ + 3 >= text_.size() || text_[at_] != ',') { return false; }
+    if (at_ + 3 >= text_.size() || text_[at_] != ',') {
+      return false;
+    }
     for (std::size_t i = 1; i <= 3; ++i) {
-      if (!is_digit(text_[at_ + i])) { return false; }
+      if (!is_digit(text_[at_ + i])) {
+        return false;
+      }
     }
     return at_ + 4 >= text_.size() || !is_digit(text_[at_ + 4]);
   }
@@ -234,7 +303,9 @@ class NumberReader {
 };
 
 std::optional<cpp_rational> read_number(std::string_view normalized) {
-  if (normalized.size() > kLongestNumber) { return std::nullopt; }
+  if (normalized.size() > kLongestNumber) {
+    return std::nullopt;
+  }
   return NumberReader(normalized).whole();
 }
 
@@ -248,20 +319,26 @@ std::string without_idle_spaces(std::string_view text) {
       continue;
     }
     std::size_t next = i;
-    while (next < text.size() && is_space(text[next])) { ++next; }
-    if (!out.empty() && next < text.size() && word(out.back()) && word(text[next])) { out += ' '; }
+    while (next < text.size() && is_space(text[next])) {
+      ++next;
+    }
+    if (!out.empty() && next < text.size() && word(out.back()) && word(text[next])) {
+      out += ' ';
+    }
     i = next - 1;
   }
   return out;
 }
 
 bool is_word(std::string_view text) {
-  return text.size() >= 2 && std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || c == ' '; });
+  return text.size() >= 2 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || c == ' '; });
 }
 
 bool only_joins(std::string_view between) {
-  static constexpr std::array<std::string_view, 12> kJoins{"\\text{and}", "\\text{or}", "\\text{ and }", "\\text{ or }",
-                                                          "\\quad", "\\)", "\\(", "\\,", "and", "or", ",", "$"};
+  static constexpr std::array<std::string_view, 12> kJoins{
+      "\\text{and}", "\\text{or}", "\\text{ and }", "\\text{ or }", "\\quad", "\\)",
+      "\\(",         "\\,",        "and",           "or",           ",",      "$"};
   std::size_t at = 0;
   while (at < between.size()) {
     if (is_space(between[at])) {
@@ -276,7 +353,9 @@ bool only_joins(std::string_view between) {
         break;
       }
     }
-    if (!found) { return false; }
+    if (!found) {
+      return false;
+    }
   }
   return true;
 }
@@ -294,12 +373,16 @@ std::optional<std::string_view> after_thinking(std::string_view completion) {
       open = true;
       any = true;
     } else if (starts_with_any_case(completion, at, kClose)) {
-      if (open || !any) { start = at + kClose.size(); }
+      if (open || !any) {
+        start = at + kClose.size();
+      }
       open = false;
       any = true;
     }
   }
-  if (open) { return std::nullopt; }
+  if (open) {
+    return std::nullopt;
+  }
   return completion.substr(start);
 }
 
@@ -313,6 +396,11 @@ Boxes last_boxes(std::string_view text) {
   std::vector<Box> group;  // the boxes of the last group so far
   std::size_t at = 0;
   while ((at = text.find('\\', at)) != kNone) {
+    // What is not shown is no answer.
+    if (text.substr(at + 1).starts_with("phantom{") && match[at + 8] != kNone) {
+      at = match[at + 8];
+      continue;
+    }
     const bool boxed = text.substr(at + 1).starts_with("boxed");
     if (!boxed && !text.substr(at + 1).starts_with("fbox")) {
       at += 2;
@@ -322,24 +410,39 @@ Boxes last_boxes(std::string_view text) {
     box.begin = at;
     std::size_t next = at + (boxed ? 6 : 5);
     at = next;
-    while (next < text.size() && is_space(text[next])) { ++next; }
-    if (next >= text.size()) { break; }
+    while (next < text.size() && is_space(text[next])) {
+      ++next;
+    }
+    if (next >= text.size()) {
+      break;
+    }
     if (text[next] == '{') {
       box.closed = match[next] != kNone;
       box.end = box.closed ? match[next] + 1 : next + 1;
       box.content = box.closed ? text.substr(next + 1, match[next] - next - 1) : std::string_view{};
     } else {  // \boxed 5: a number without braces; \boxed in prose is no box
       std::size_t end = next;
-      if (text[end] == '-') { ++end; }
-      if (end >= text.size() || !is_digit(text[end])) { continue; }
-      while (end < text.size() && (is_digit(text[end]) || text[end] == '.' || text[end] == ',' || text[end] == '/')) { ++end; }
-      while (!is_digit(text[end - 1])) { --end; }
+      if (text[end] == '-') {
+        ++end;
+      }
+      if (end >= text.size() || !is_digit(text[end])) {
+        continue;
+      }
+      while (end < text.size() &&
+             (is_digit(text[end]) || text[end] == '.' || text[end] == ',' || text[end] == '/')) {
+        ++end;
+      }
+      while (!is_digit(text[end - 1])) {
+        --end;
+      }
       box.closed = true;
       box.end = end;
       box.content = text.substr(next, end - next);
     }
     at = box.end;
-    if (!group.empty() && !(group.back().closed && only_joins(text.substr(group.back().end, box.begin - group.back().end)))) {
+    if (!group.empty() &&
+        !(group.back().closed &&
+          only_joins(text.substr(group.back().end, box.begin - group.back().end)))) {
       group.clear();
     }
     group.push_back(box);
@@ -364,37 +467,70 @@ std::string normalize_answer(std::string_view answer) {
   std::string text(answer);
   using Rule = std::pair<std::string_view, std::string_view>;
   static constexpr std::array<Rule, 14> kPlain{{
-      {"\xe2\x80\x8b", ""}, {"\xef\xbb\xbf", ""}, {"\xe2\x81\xa0", ""},           // zero width
-      {"\xc2\xa0", " "}, {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"},            // no-break space, minus, en dash
-      {"\\$", ""}, {"\\,", " "}, {"\\;", " "}, {"\\:", " "}, {"\\ ", " "}, {"~", " "}, {"{,}", ","}, {"&", ""},
+      {"\xe2\x80\x8b", ""},
+      {"\xef\xbb\xbf", ""},
+      {"\xe2\x81\xa0", ""},  // zero width
+      {"\xc2\xa0", " "},
+      {"\xe2\x88\x92", "-"},
+      {"\xe2\x80\x93", "-"},  // no-break space, minus, en dash
+      {"\\$", ""},
+      {"\\,", " "},
+      {"\\;", " "},
+      {"\\:", " "},
+      {"\\ ", " "},
+      {"~", " "},
+      {"{,}", ","},
+      {"&", ""},
   }};
   static constexpr std::array<Rule, 12> kCommands{{
-      {"\\dfrac", "\\frac"}, {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\left", ""}, {"\\right", ""},
-      {"\\displaystyle", ""}, {"\\textstyle", ""}, {"\\large", ""}, {"\\Large", ""}, {"\\quad", " "}, {"\\qquad", " "},
+      {"\\dfrac", "\\frac"},
+      {"\\tfrac", "\\frac"},
+      {"\\cfrac", "\\frac"},
+      {"\\left", ""},
+      {"\\right", ""},
+      {"\\displaystyle", ""},
+      {"\\textstyle", ""},
+      {"\\large", ""},
+      {"\\Large", ""},
+      {"\\quad", " "},
+      {"\\qquad", " "},
       {"\\limits", ""},
   }};
   replace_all(text, ",\\!", ",");
   replace_all(text, "\\!", "");
   replace_all(text, "\\left.", "");
   replace_all(text, "\\right.", "");
-  for (const auto& [from, to] : kPlain) { replace_all(text, from, to); }
-  for (const auto& [from, to] : kCommands) { drop_command(text, from, to); }
+  for (const auto& [from, to] : kPlain) {
+    replace_all(text, from, to);
+  }
+  for (const auto& [from, to] : kCommands) {
+    drop_command(text, from, to);
+  }
   const std::string_view inner = unwrap(after_name(unwrap(text)));
   return without_idle_spaces(inner);
 }
 
-bool is_number(std::string_view answer) { return read_number(normalize_answer(answer)).has_value(); }
+bool is_number(std::string_view answer) {
+  return read_number(normalize_answer(answer)).has_value();
+}
 
 Comparison compare_answers(std::string_view gold, std::string_view answer) {
   const std::string a = normalize_answer(gold);
   const std::string b = normalize_answer(answer);
-  if (a.empty() || b.empty()) { return {false, b.empty() ? "the answer is empty" : "the gold answer is empty"}; }
-  if (a == b) { return {true, "equal text"}; }
+  if (a.empty() || b.empty()) {
+    return {false, b.empty() ? "the answer is empty" : "the gold answer is empty"};
+  }
+  if (a == b) {
+    return {true, "equal text"};
+  }
   const auto x = read_number(a);
   const auto y = read_number(b);
-  if (x && y) { return *x == *y ? Comparison{true, "equal numbers"} : Comparison{false, "different numbers"}; }
+  if (x && y) {
+    return *x == *y ? Comparison{true, "equal numbers"} : Comparison{false, "different numbers"};
+  }
   if (is_word(a) && is_word(b) && a.size() == b.size() &&
-      std::equal(a.begin(), a.end(), b.begin(), [](char p, char q) { return lower(p) == lower(q); })) {
+      std::equal(a.begin(), a.end(), b.begin(),
+                 [](char p, char q) { return lower(p) == lower(q); })) {
     return {true, "equal words"};
   }
   return {false, "different text"};

@@ -1,5 +1,5 @@
-// minirl rl/rewards/answer.h -- finding the boxed answer of a completion, and exact comparison of two short
-// answers. Everything is linear in the completion; numbers are exact (no floating point).
+// minirl rl/rewards/answer.h -- finding the boxed answer of a completion, and exact comparison of
+// two short answers. Everything is linear in the completion; numbers are exact (no floating point).
 #pragma once
 #include <optional>
 #include <string>
@@ -12,16 +12,17 @@ namespace minirl::rl {
 inline constexpr std::size_t kLongestNumber = 8192;
 
 /// The part of a completion after its last closed thinking block. A block that never closes hides
-/// everything (nullopt). A closing tag before any opening one ends a block that the prompt opened; one
-/// after all blocks are closed is text. Tags in any letter case.
+/// everything (nullopt). A closing tag before any opening one ends a block that the prompt opened;
+/// one after all blocks are closed is text. Tags in any letter case.
 std::optional<std::string_view> after_thinking(std::string_view completion);
 
 struct Boxes {
   std::vector<std::string_view> contents;  // of the last group of boxes; empty = no answer
   std::string_view why;                    // if empty: what is missing
 };
-/// The last \boxed{...} or \fbox{...}. Boxes joined by "and", "or", a comma or nothing form one answer;
-/// boxes with other text between them correct each other. Braces nest, \{ and \} do not count.
+/// The last \boxed{...} or \fbox{...}. Boxes joined by "and", "or", a comma or nothing form one
+/// answer; boxes with other text between them correct each other. Braces nest, \{ and \} do not
+/// count.
 Boxes last_boxes(std::string_view text);
 
 /// Spelling that does not matter is taken away: spaces, $, \left, \, {,} and the like.

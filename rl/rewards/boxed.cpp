@@ -1,4 +1,5 @@
-// minirl rl/rewards/boxed.cpp -- 1 if the last \boxed{...} after the thinking equals the gold answer, else 0.
+// minirl rl/rewards/boxed.cpp -- 1 if the last \boxed{...} after the thinking equals the gold
+// answer, else 0.
 #include "rl/reward.h"
 #include "rl/rewards/answer.h"
 
@@ -19,9 +20,13 @@ RewardResult score(std::string_view gold, std::string_view completion) {
   }
   std::string answer(boxes.contents.front());
   bool all_equal = true;
-  for (const auto content : boxes.contents) { all_equal = all_equal && compare_answers(boxes.contents[0], content).equal; }
+  for (const auto content : boxes.contents) {
+    all_equal = all_equal && compare_answers(boxes.contents[0], content).equal;
+  }
   if (!all_equal) {  // one joint answer
-    for (std::size_t i = 1; i < boxes.contents.size(); ++i) { answer.append(",").append(boxes.contents[i]); }
+    for (std::size_t i = 1; i < boxes.contents.size(); ++i) {
+      answer.append(",").append(boxes.contents[i]);
+    }
   }
   out.extracted = answer;
   out.answered = !normalize_answer(answer).empty();
@@ -32,8 +37,12 @@ RewardResult score(std::string_view gold, std::string_view completion) {
 }
 
 std::string check_gold(std::string_view gold) {
-  if (normalize_answer(gold).empty()) { return "it is empty"; }
-  if (gold.find('\0') != std::string_view::npos) { return "it holds a NUL byte"; }
+  if (normalize_answer(gold).empty()) {
+    return "it is empty";
+  }
+  if (gold.find('\0') != std::string_view::npos) {
+    return "it holds a NUL byte";
+  }
   int depth = 0;
   for (std::size_t i = 0; i < gold.size(); ++i) {
     if (gold[i] == '\\') {
@@ -44,17 +53,21 @@ std::string check_gold(std::string_view gold) {
       break;
     }
   }
-  if (depth != 0) { return "its braces do not balance"; }
+  if (depth != 0) {
+    return "its braces do not balance";
+  }
   return "";
 }
 
-const bool registered = Rewards::add("boxed", {
-    .name = "boxed",
-    .summary = "1 if the last \\boxed{} after the thinking equals the gold answer (exact numbers, else text), 0 otherwise",
-    .instruction = "Put the final answer within \\boxed{}.",
-    .score = score,
-    .check_gold = check_gold,
-});
+const bool registered =
+    Rewards::add("boxed", {
+                              .name = "boxed",
+                              .summary = "1 if the last \\boxed{} after the thinking equals the "
+                                         "gold answer (exact numbers, else text), 0 otherwise",
+                              .instruction = "Put the final answer within \\boxed{}.",
+                              .score = score,
+                              .check_gold = check_gold,
+                          });
 
 }  // namespace
 }  // namespace minirl::rl

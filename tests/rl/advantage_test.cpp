@@ -1,8 +1,9 @@
-#include <doctest/doctest.h>
+#include "rl/advantage.h"
 
 #include <limits>
 
-#include "rl/advantage.h"
+#include <doctest/doctest.h>
+
 #include "tests/rl/support.h"
 
 namespace minirl::rl::test {
@@ -11,7 +12,8 @@ namespace {
 constexpr double kClosedForm = 1e-14;
 const std::vector<double> kGroup{1, 0, 1, 0, 0};
 
-AdvantageOptions options(AdvantageEstimator estimator, bool by_std = false, StdKind kind = StdKind::unbiased, double epsilon = 1e-6) {
+AdvantageOptions options(AdvantageEstimator estimator, bool by_std = false,
+                         StdKind kind = StdKind::unbiased, double epsilon = 1e-6) {
   AdvantageOptions o;
   o.estimator = estimator;
   o.normalize_by_std = by_std;
@@ -35,37 +37,48 @@ TEST_CASE("rl/advantage: every estimator on the vectors") {
       {"pass@k best-minus-second, verl", options(pass_at_k, true)},
       {"OPO lengths 10,20,30,40,100", options(opo)},
   };
-  for (const auto& [label, o] : rows) {
+  for (const auto& row : rows) {
+    const std::string& label = row.first;
     CAPTURE(label);
-    const auto got = group_advantages(kGroup, o, nullptr, lengths);
+    const auto got = group_advantages(kGroup, row.second, nullptr, lengths);
     const auto want = vectors().at("advantages").at(label).get<std::vector<double>>();
     REQUIRE(got.size() == want.size());
-    for (std::size_t i = 0; i < got.size(); ++i) { CHECK(near(got[i], want[i], kClosedForm)); }
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CHECK(near(got[i], want[i], kClosedForm));
+    }
   }
 }
 
 TEST_CASE("rl/advantage: the lead of the best over the second, and the leave-one-out std") {
   constexpr double kPrinted = 5e-6;  // the sources state six digits
-  const auto lead = group_advantages(std::vector<double>{1, .25, 0}, options(AdvantageEstimator::pass_at_k, true));
+  const auto lead = group_advantages(std::vector<double>{1, .25, 0},
+                                     options(AdvantageEstimator::pass_at_k, true));
   CHECK(near(lead[0], 1.44115, kPrinted));
   CHECK(lead[1] == 0);
   CHECK(lead[2] == 0);
-  const auto loo = group_advantages(std::vector<double>{1, 0, 1, 0}, options(AdvantageEstimator::leave_one_out, true, StdKind::leave_one_out));
+  const auto loo =
+      group_advantages(std::vector<double>{1, 0, 1, 0},
+                       options(AdvantageEstimator::leave_one_out, true, StdKind::leave_one_out));
   CHECK(near(loo[0], 1.1547, kPrinted));
   CHECK(near(loo[1], -1.1547, kPrinted));
   // The others of the single 1 are all equal: no std to divide by.
-  const auto one = group_advantages(std::vector<double>{1, 0, 0}, options(AdvantageEstimator::leave_one_out, true, StdKind::leave_one_out));
+  const auto one =
+      group_advantages(std::vector<double>{1, 0, 0},
+                       options(AdvantageEstimator::leave_one_out, true, StdKind::leave_one_out));
   CHECK(one[0] == 1);
 }
 
 TEST_CASE("rl/advantage: a group of one gets 0 and says so") {
   for (const std::string& name : estimator_names()) {
-    if (name == "raw") { continue; }
+    if (name == "raw") {
+      continue;
+    }
     CAPTURE(name);
     for (const bool by_std : {false, true}) {
       AdvantageReport report;
       const std::vector<Index> lengths{3};
-      const auto got = group_advantages(std::vector<double>{0.7}, options(estimator_from_name(name), by_std), &report, lengths);
+      const auto got = group_advantages(
+          std::vector<double>{0.7}, options(estimator_from_name(name), by_std), &report, lengths);
       CHECK(same_bits(got[0], 0.0));
       CHECK(report.single);
       CHECK_FALSE(report.zero_variance);
@@ -73,17 +86,24 @@ TEST_CASE("rl/advantage: a group of one gets 0 and says so") {
   }
 }
 
-TEST_CASE("rl/advantage: equal rewards give exactly 0 whatever their value, and the group is reported") {
+TEST_CASE(
+    "rl/advantage: equal rewards give exactly 0 whatever their value, and the group is reported") {
   for (const std::string& name : estimator_names()) {
-    if (name == "raw") { continue; }
+    if (name == "raw") {
+      continue;
+    }
     CAPTURE(name);
     for (const double reward : {0.1, 0.2, 0.7, 1.0 / 3, 0.0, -1.0}) {
       for (const std::size_t n : {2U, 3U, 5U, 6U, 8U}) {
         for (const bool by_std : {false, true}) {
           AdvantageReport report;
           const std::vector<Index> lengths(n, 7);
-          const auto got = group_advantages(std::vector<double>(n, reward), options(estimator_from_name(name), by_std), &report, lengths);
-          for (const double a : got) { CHECK(same_bits(a, 0.0)); }
+          const auto got =
+              group_advantages(std::vector<double>(n, reward),
+                               options(estimator_from_name(name), by_std), &report, lengths);
+          for (const double a : got) {
+            CHECK(same_bits(a, 0.0));
+          }
           CHECK(report.zero_variance);
         }
       }
@@ -91,27 +111,49 @@ TEST_CASE("rl/advantage: equal rewards give exactly 0 whatever their value, and 
   }
 }
 
-TEST_CASE("rl/advantage: rewards within 1e-6 of each other are equal, rewards further apart are not") {
+TEST_CASE(
+    "rl/advantage: rewards within 1e-6 of each other are equal, rewards further apart are not") {
   const auto o = options(AdvantageEstimator::group_mean, true);
-  for (const double a : group_advantages(std::vector<double>{0.5, 0.5 + 0.9e-6}, o)) { CHECK(a == 0); }
-  for (const double a : group_advantages(std::vector<double>{0.5, 0.5 + 1.1e-6}, o)) { CHECK(a != 0); }
+  for (const double a : group_advantages(std::vector<double>{0.5, 0.5 + 0.9e-6}, o)) {
+    CHECK(a == 0);
+  }
+  for (const double a : group_advantages(std::vector<double>{0.5, 0.5 + 1.1e-6}, o)) {
+    CHECK(a != 0);
+  }
+}
+
+TEST_CASE("rl/advantage: the report holds the mean and the standard deviation with n - 1") {
+  AdvantageReport report;
+  group_advantages(kGroup, {}, &report);
+  CHECK(near(report.reward_mean, 0.4, kClosedForm));
+  CHECK(near(report.reward_std, 0.547722557505166, kClosedForm));
+  CHECK_FALSE(report.single);
+  CHECK_FALSE(report.zero_variance);
 }
 
 TEST_CASE("rl/advantage: statistics are of the group alone") {
   // Two groups of another batch position: the same advantages.
   const auto a = group_advantages(kGroup, options(AdvantageEstimator::group_mean, true));
   std::vector<double> shifted = kGroup;
-  for (double& r : shifted) { r += 4; }
+  for (double& r : shifted) {
+    r += 4;
+  }
   const auto b = group_advantages(shifted, options(AdvantageEstimator::group_mean, true));
-  for (std::size_t i = 0; i < a.size(); ++i) { CHECK(near(a[i], b[i], 1e-12)); }
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CHECK(near(a[i], b[i], 1e-12));
+  }
 }
 
-TEST_CASE("rl/advantage: without the raw estimator the advantages of a mean-centred group sum to 0") {
+TEST_CASE(
+    "rl/advantage: without the raw estimator the advantages of a mean-centred group sum to 0") {
   Random random(12);
   for (int i = 0; i < 200; ++i) {
     std::vector<double> rewards;
-    for (int n = 2 + random.below(14); n > 0; --n) { rewards.push_back(random.between(-1, 1)); }
-    for (const auto estimator : {AdvantageEstimator::group_mean, AdvantageEstimator::leave_one_out, AdvantageEstimator::maxrl}) {
+    for (int n = 2 + random.below(14); n > 0; --n) {
+      rewards.push_back(random.between(-1, 1));
+    }
+    for (const auto estimator : {AdvantageEstimator::group_mean, AdvantageEstimator::leave_one_out,
+                                 AdvantageEstimator::maxrl}) {
       double s = 0;
       double size = 0;
       for (const double a : group_advantages(rewards, options(estimator))) {
@@ -128,13 +170,18 @@ TEST_CASE("rl/advantage: a reward that is not finite is a data error") {
     try {
       group_advantages(std::vector<double>{0, bad}, {});
       FAIL("accepted");
-    } catch (const Error& e) { CHECK(e.code() == Exit::data); }
+    } catch (const Error& e) {
+      CHECK(e.code() == Exit::data);
+    }
   }
 }
 
 TEST_CASE("rl/advantage: names go both ways and a typo gets a suggestion") {
-  for (const std::string& name : estimator_names()) { CHECK(estimator_name(estimator_from_name(name)) == name); }
-  CHECK_THROWS_WITH_AS(estimator_from_name("group_mean"), doctest::Contains("did you mean 'group-mean'"), Error);
+  for (const std::string& name : estimator_names()) {
+    CHECK(estimator_name(estimator_from_name(name)) == name);
+  }
+  CHECK_THROWS_WITH_AS(estimator_from_name("group_mean"),
+                       doctest::Contains("did you mean 'group-mean'"), Error);
 }
 
 }  // namespace minirl::rl::test

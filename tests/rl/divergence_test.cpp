@@ -1,10 +1,11 @@
-#include <doctest/doctest.h>
+#include "rl/divergence.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include <doctest/doctest.h>
+
 #include "core/fmath.h"
-#include "rl/divergence.h"
 #include "tests/rl/support.h"
 
 namespace minirl::rl::test {
@@ -31,8 +32,11 @@ TEST_CASE("rl/divergence: Top-K over K + 2 classes, and what replacing the last 
     CAPTURE(row.dump());
     const auto a = row.at("a").get<std::size_t>();
     auto k = row.at("K").get<std::size_t>();
-    bool has_sampled = std::find(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), a) != order.begin() + static_cast<std::ptrdiff_t>(k);
-    if (row.at("mode") == "replace-last" && !has_sampled) { k -= 1; }  // K - 1 of the most likely, then the sampled one
+    bool has_sampled = std::find(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k),
+                                 a) != order.begin() + static_cast<std::ptrdiff_t>(k);
+    if (row.at("mode") == "replace-last" && !has_sampled) {
+      k -= 1;
+    }  // K - 1 of the most likely, then the sampled one
     std::vector<double> head_mu;
     std::vector<double> head_pi;
     for (std::size_t i = 0; i < k; ++i) {
@@ -61,7 +65,8 @@ TEST_CASE("rl/divergence: equal policies have divergence exactly 0, also with a 
   CHECK(d.kl == 0);
 }
 
-TEST_CASE("rl/divergence: the complement of a probability near 1 is exact to the floor and no further") {
+TEST_CASE(
+    "rl/divergence: the complement of a probability near 1 is exact to the floor and no further") {
   CHECK(near(log_complement(fmath::log(.25)), std::log(.75), 1e-15));
   CHECK(near(log_complement(-1e-7), std::log(1e-7), 1e-7));
   CHECK(log_complement(0.0) == fmath::log(kComplementFloor));

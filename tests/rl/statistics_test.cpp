@@ -1,6 +1,7 @@
+#include "rl/statistics.h"
+
 #include <doctest/doctest.h>
 
-#include "rl/statistics.h"
 #include "tests/rl/support.h"
 
 namespace minirl::rl::test {
@@ -10,7 +11,9 @@ namespace {
 double none_correct(int n, int c, int k) {
   const auto choose = [](int a, int b) {
     double r = 1;
-    for (int i = 0; i < b; ++i) { r = r * (a - i) / (i + 1); }
+    for (int i = 0; i < b; ++i) {
+      r = r * (a - i) / (i + 1);
+    }
     return a < b ? 0 : r;
   };
   return choose(n - c, k) / choose(n, k);
@@ -25,7 +28,9 @@ TEST_CASE("rl/statistics: pass@k of the vectors and of every small case") {
   CHECK(pass_at_k(16, 3, 16) == 1);
   for (int n = 1; n <= 12; ++n) {
     for (int c = 0; c <= n; ++c) {
-      for (int k = 1; k <= n; ++k) { CHECK(near(pass_at_k(n, c, k), 1 - none_correct(n, c, k), 1e-13)); }
+      for (int k = 1; k <= n; ++k) {
+        CHECK(near(pass_at_k(n, c, k), 1 - none_correct(n, c, k), 1e-13));
+      }
       CHECK(near(pass_at_k(n, c, 1), static_cast<double>(c) / n, 1e-15));
     }
   }
@@ -97,14 +102,17 @@ TEST_CASE("rl/statistics: samples of one problem are not independent answers") {
   Random random(13);
   std::vector<std::vector<double>> coins(20);
   for (auto& c : coins) {
-    for (int k = 0; k < 32; ++k) { c.push_back(random.uniform() < 0.5 ? 1 : 0); }
+    for (int k = 0; k < 32; ++k) {
+      c.push_back(random.uniform() < 0.5 ? 1 : 0);
+    }
   }
   CHECK(average_at_k(coins).upper - average_at_k(coins).lower < 0.4 * (b.upper - b.lower));
 }
 
 TEST_CASE("rl/statistics: the 95% intervals cover the true mean about 95 times in 100") {
-  // 400 draws of 25 problems with 4 samples each; a problem's chance is u^2, so the true mean is 1/3 and
-  // true pass@2 is 1 - E(1 - u^2)^2 = 1 - (1 - 2/3 + 1/5) = 7/15. Of 400 draws at 95%, 380 +- 3 * 4.4.
+  // 400 draws of 25 problems with 4 samples each; a problem's chance is u^2, so the true mean is
+  // 1/3 and true pass@2 is 1 - E(1 - u^2)^2 = 1 - (1 - 2/3 + 1/5) = 7/15. Of 400 draws at 95%, 380
+  // +- 3 * 4.4.
   Random random(14);
   int average_covers = 0;
   int pass_covers = 0;

@@ -75,6 +75,20 @@ TEST_CASE("cli: a run leaves the documented folder, readable by programs and peo
     CHECK(row.contains("train/loss"));
   }
   CHECK(train == 4);
+  // docs/formats.md knows every field.
+  const std::string page = read_file(std::string(MINIRL_SOURCE_DIR) + "/docs/formats.md");
+  for (const auto& row : all) {
+    for (const auto& [key, value] : row.items()) {
+      const auto slash = key.find('/');
+      const bool reason = key.rfind("_fraction") == key.size() - 9;
+      const std::string group = key.substr(0, slash == std::string::npos ? 0 : slash);
+      const std::string told = group == "policy" || group == "last_update" ? key.substr(slash + 1) : key;
+      const auto named = [&](std::string_view name) { return page.find(fmt::format("`{}`", name)) != std::string::npos; };
+      const auto without = [&](std::string_view end) { return told.size() > end.size() ? told.substr(0, told.size() - end.size()) : told; };
+      const bool known = named(told) || named(without("_lower")) || (reason && named(without("_fraction")));
+      CHECK_MESSAGE(known, key << " is not in docs/formats.md");
+    }
+  }
   const Json rollout = Json::parse(dir.read("runs/qwen3/rollouts/step-000001.jsonl").substr(0, dir.read("runs/qwen3/rollouts/step-000001.jsonl").find('\n')));
   CHECK(rollout.at("ids").size() == rollout.at("logp").size());
   const std::string html = dir.read("runs/qwen3/report.html");

@@ -27,20 +27,20 @@ double relative_error(const Tensor& got, const Tensor& want) {
 }
 
 /// Three parameters with the shapes of the PyTorch fixture.
-void add_parameters(Params& params) {
+void add_parameters(minirl::Params& params) {
   params.add_normal("matrix", {30, 36}, 0.5, 1);
   params.add_ones("norm", {17});
   params.add_normal("small", {3, 5}, 0.5, 1);
 }
 
-void fill_gradients(Params& params, std::uint64_t seed, double scale = 1) {
+void fill_gradients(minirl::Params& params, std::uint64_t seed, double scale = 1) {
   rng::Random random(rng::Key::of(seed, rng::Stream::test));
   for (Param& p : params.all()) {
     for (float& g : p.grad().span<float>()) { g = static_cast<float>(scale * random.normal()); }
   }
 }
 
-std::string state_hash(const Params& params, Optimizer& optimizer) {
+std::string state_hash(const minirl::Params& params, Optimizer& optimizer) {
   Hasher h;
   h.add(params.hash());
   for (const auto& [name, tensor] : optimizer.state()) { h.add(name).add(tensor); }
@@ -54,7 +54,7 @@ TEST_CASE("rl/optimizer: clipping, decoupled decay and bias correction are those
   constexpr double kTolerance = 5e-7;
   const SafetensorsFile file(std::filesystem::path(MINIRL_SOURCE_DIR) / "tests/reference/fixtures/adamw.safetensors");
   const auto setting = [&](const char* name) { return std::stod(file.metadata().at(name)); };
-  Params params;
+  minirl::Params params;
   add_parameters(params);
   for (Param& p : params.all()) { p.value = file.read("value.0." + p.name).to(DType::f32); }
   Optimizer optimizer(params, {setting("beta1"), setting("beta2"), setting("eps"), setting("weight_decay"), setting("max_grad_norm")});
@@ -87,7 +87,7 @@ TEST_CASE("rl/optimizer: clipping, decoupled decay and bias correction are those
 TEST_CASE("rl/optimizer: an update has the same bits on every instruction set and thread count") {
   std::string expected;
   for_each_setting([&](const Exec& exec) {
-    Params params;
+    minirl::Params params;
     params.add_normal("large", {300, 257}, 0.5, 1);
     add_parameters(params);
     Optimizer optimizer(params, {.weight_decay = 0.1, .max_grad_norm = 2});
@@ -103,7 +103,7 @@ TEST_CASE("rl/optimizer: an update has the same bits on every instruction set an
 
 TEST_CASE("rl/optimizer: a gradient that is not finite is refused by name and nothing changes") {
   for (const float poison : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
-    Params params;
+    minirl::Params params;
     add_parameters(params);
     Optimizer optimizer(params, {});
     fill_gradients(params, 1);
@@ -125,7 +125,7 @@ TEST_CASE("rl/optimizer: a gradient that is not finite is refused by name and no
 }
 
 TEST_CASE("rl/optimizer: large finite gradients neither overflow the norm nor the update") {
-  Params params;
+  minirl::Params params;
   add_parameters(params);
   Optimizer optimizer(params, {});
   for (Param& p : params.all()) {
@@ -139,12 +139,12 @@ TEST_CASE("rl/optimizer: large finite gradients neither overflow the norm nor th
 }
 
 TEST_CASE("rl/optimizer: the uses of a tied parameter are added before the norm is taken") {
-  Params params;
+  minirl::Params params;
   Param& p = params.add_normal("tied", {1, 2}, 0.5, 1);
   p.grad(0).data<float>()[0] = 3;
   p.grad(1).data<float>()[0] = 1;
   p.grad(1).data<float>()[1] = 3;
-  Optimizer optimizer(params, {.max_grad_norm = kInfinity});
+  Optimizer optimizer(params, {.max_grad_norm = std::numeric_limits<double>::infinity()});
   const OptimizerReport report = optimizer.step(0.1, {});
   CHECK(report.grad_norm == 5);
   CHECK(report.clip == 1);
@@ -153,7 +153,7 @@ TEST_CASE("rl/optimizer: the uses of a tied parameter are added before the norm 
 }
 
 TEST_CASE("rl/optimizer: decay shrinks matrices only, and without a gradient nothing else moves") {
-  Params params;
+  minirl::Params params;
   add_parameters(params);
   const Tensor before = params.find("matrix")->value.clone();
   Optimizer optimizer(params, {.weight_decay = 0.5});
@@ -167,7 +167,7 @@ TEST_CASE("rl/optimizer: decay shrinks matrices only, and without a gradient not
 }
 
 TEST_CASE("rl/optimizer: packed weights are made again after an update") {
-  Params params;
+  minirl::Params params;
   Param& p = params.add_normal("w", {8, 8}, 0.5, 1);
   const Tensor x = Tensor::from<float>({1, 8}, std::vector<float>{1, 0, 0, 0, 0, 0, 0, 0});
   const auto product = [&] {
@@ -184,7 +184,7 @@ TEST_CASE("rl/optimizer: packed weights are made again after an update") {
 }
 
 TEST_CASE("rl/optimizer: moments carry the names of their parameters, in order") {
-  Params params;
+  minirl::Params params;
   add_parameters(params);
   Optimizer optimizer(params, {});
   std::vector<std::string> names;

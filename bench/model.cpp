@@ -49,7 +49,7 @@ void train(const ModelConfig& c, const Exec& exec, Index sequences, Index length
   std::vector<rl::ScoredSequence> batch;
   for (Index i = 0; i < sequences; ++i) { text.push_back(tokens(length + 1, static_cast<std::uint64_t>(i), c.vocab_size)); }
   for (const auto& t : text) { batch.push_back({std::span(t).first(1), std::span(t).subspan(1)}); }
-  const double t = bench::median_seconds(seconds, [&] {
+  const double t = bench::measure_seconds(seconds, [&] {
     rl::accumulate_gradients(*model, exec, batch, {1.0, 4096, false, 0}, [](std::size_t, std::span<const float>, std::span<const float>, std::span<float> d, std::span<float>) {
       for (float& x : d) { x = -1e-4F; }
     });
@@ -67,7 +67,7 @@ void generate(const ModelConfig& c, const Exec& exec, Index batch, Index length,
   SamplerOptions o;
   o.max_new_tokens = length;
   o.max_batch = batch;
-  const double t = bench::median_seconds(seconds, [&] { sample(*model, std::span(&request, 1), o, exec); });
+  const double t = bench::measure_seconds(seconds, [&] { sample(*model, std::span(&request, 1), o, exec); });
   const double n = static_cast<double>(2 * batch * length), peak = bench::fma_peak(exec.threads);
   const double gflops = forward_flop(c, static_cast<double>(16 + length / 2)) * n / t / 1e9;
   fmt::print("  sample batch {:3} to {:4} new tokens     {:9.0f} tokens/s  {:6.1f} GFLOP/s  {:3.0f}% of peak\n", batch, length, n / t, gflops, 100 * gflops / peak);

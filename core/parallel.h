@@ -21,8 +21,8 @@ class RangeFn {
   void (*call_)(const void*, Index, Index);
 };
 
-/// Runs `body` over [0, n) in at most `threads` contiguous ranges whose borders are multiples of
-/// `grain`, one range a thread, and returns when all are done. `body` must not throw. Nested calls run inline.
+/// Runs `body` over [0, n) in contiguous ranges whose borders are multiples of `grain`, on at most `threads`
+/// threads, and returns when all are done. `body` must not throw. Nested calls run inline.
 void parallel_ranges(int threads, Index n, Index grain, RangeFn body);
 
 /// Runs `body(i, i + 1)` for every i in [0, n); threads take the next i from a shared counter. For

@@ -22,7 +22,9 @@ MINIRL_INLINE float row_delta(const float* d_o, const float* o, Index d) {
 MINIRL_INLINE void score_gradients(float* p, float* ds, Index present, float scale, float lse, float delta) {
   for (Index j = 0; j < kKeyTile; ++j) { p[j] = fmath::exp(p[j] * scale - lse); }
   for (Index j = 0; j < kKeyTile; ++j) { ds[j] = p[j] * (ds[j] - delta) * scale; }
-  for (Index j = present; j < kKeyTile; ++j) { p[j] = ds[j] = 0.0F; }
+  if (present < kKeyTile) {
+    for (Index j = present; j < kKeyTile; ++j) { p[j] = ds[j] = 0.0F; }
+  }
 }
 
 void backward(const AttentionBackwardJob<float>& job) {

@@ -41,8 +41,8 @@ struct AttentionBackwardJob {
   T* scratch;  // backward_scratch(...) elements
 };
 
-inline constexpr Index kForwardQueries = 24;   // about so many queries (rows x heads of the group) share a tile while it is near
-inline constexpr Index kBackwardQueries = 48;
+inline constexpr Index kForwardQueries = 48;   // about so many queries (rows x heads of the group) share a tile while it is near
+inline constexpr Index kBackwardQueries = 96;
 
 /// Elements of scratch for `queries` queries.
 constexpr Index forward_scratch(Index queries, Index head_dim) { return queries * (2 * head_dim + kKeyTile + 4); }

@@ -14,16 +14,13 @@ struct Block {
   float *m, *l, *next, *rescale;
 };
 
-/// Scores to exponentials of one query (att.2): scales, masks and finds the new maximum.
+/// Scales and masks the products of one query and returns the new maximum. exp(-inf) is an exact zero.
 MINIRL_INLINE float scale_and_max(float* s, Index present, float scale, float m) {
   for (Index j = 0; j < kKeyTile; ++j) { s[j] = s[j] * scale; }
-  for (Index j = present; j < kKeyTile; ++j) { s[j] = -fmath::kInfinityF; }
+  if (present < kKeyTile) {
+    for (Index j = present; j < kKeyTile; ++j) { s[j] = -fmath::kInfinityF; }
+  }
   return fmath::max(m, max_32(s));
-}
-
-MINIRL_INLINE void exponentials(float* s, Index present, float m) {
-  for (Index j = 0; j < kKeyTile; ++j) { s[j] = fmath::exp(s[j] - m); }
-  for (Index j = present; j < kKeyTile; ++j) { s[j] = 0.0F; }
 }
 
 void attend(const AttentionForwardJob<float>& job) {
@@ -58,9 +55,11 @@ void attend(const AttentionForwardJob<float>& job) {
     for (Index i = first; i < queries; ++i) { block.rescale[i] = fmath::exp(block.m[i] - block.next[i]); }
     for (Index i = first; i < queries; ++i) {
       float* p = block.p + i * kKeyTile;
-      exponentials(p, present(i), block.next[i]);
-      block.l[i] = fmath::fma(block.rescale[i], block.l[i], tree_sum_32(p));
-      block.m[i] = block.next[i];
+      const float m = block.m[i] = block.next[i];
+      for (Index j = 0; j < kKeyTile; ++j) { p[j] = fmath::exp(p[j] - m); }
+    }
+    for (Index i = first; i < queries; ++i) {
+      block.l[i] = fmath::fma(block.rescale[i], block.l[i], tree_sum_32(block.p + i * kKeyTile));
       if (block.rescale[i] != 1.0F) {  // times 1 is exact
         float* o = block.o + i * d;
         for (Index c = 0; c < d; ++c) { o[c] = block.rescale[i] * o[c]; }

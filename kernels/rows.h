@@ -60,16 +60,30 @@ struct CpuRow {
     }
     return lane[0];
   }
-  /// Index of the largest key(i); ties go to the lower index (R8). n >= 1.
+  /// Index of the largest key(i); ties go to the lower index (R8), so it is exact in any order. n >= 1.
   template <class F>
   Index argmax(Index n, F key) const {
-    Index best = 0;
-    T top = key(0);
-    for (Index i = 1; i < n; ++i) {
-      const T v = key(i);
-      if (v > top) { top = v, best = i; }
+    T top[kLanes];
+    std::int32_t at[kLanes];
+    for (int l = 0; l < kLanes; ++l) { top[l] = -T(__builtin_huge_valf()), at[l] = l; }
+    Index i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int l = 0; l < kLanes; ++l) {
+        const T v = key(i + l);
+        const bool better = v > top[l];
+        top[l] = better ? v : top[l];
+        at[l] = better ? static_cast<std::int32_t>(i) + l : at[l];
+      }
     }
-    return best;
+    for (int l = 0; i + l < n; ++l) {
+      const T v = key(i + l);
+      if (v > top[l]) { top[l] = v, at[l] = static_cast<std::int32_t>(i) + l; }
+    }
+    int best = 0;
+    for (int l = 1; l < kLanes && l < n; ++l) {
+      if (top[l] > top[best] || (top[l] == top[best] && at[l] < at[best])) { best = l; }
+    }
+    return at[best];
   }
   template <class F> void each(Index n, F body) const {
 #if defined(__clang__)

@@ -3,14 +3,17 @@
 #include <algorithm>
 
 #include "data/task.h"
+#include "rl/aggregation.h"
+#include "rl/algorithm_registry.h"
 #include "rl/config_entries.h"
+#include "rl/presets.h"
 
 namespace minirl::rl {
 namespace {
 
-const Range kCount = between(1, 1 << 30);
-const Range kCountOrNone = between(0, 1 << 30);
-const Range kFraction = between(0, 1);
+const minirl::Range kCount = between(1, 1 << 30);
+const minirl::Range kCountOrNone = between(0, 1 << 30);
+const minirl::Range kShare = between(0, 1);
 
 // Other tools' names, and things that minirl refuses on purpose.
 void bind_instead(Schema& s) {
@@ -32,6 +35,38 @@ void bind_instead(Schema& s) {
   s.instead("algorithm.kl_coef", "this version has no reference-model penalty; the algorithms are anchored at the rollout policy");
   s.instead("algorithm.scale_rewards", "write algorithm.normalize_adv_by_std");
   s.instead("eval.n", "write eval.samples");
+}
+
+// A preset (rl/presets.h) also says which advantage and aggregation its source uses: defaults for keys that
+// nobody wrote, a warning where somebody wrote otherwise.
+void apply_preset(LoadedConfig& loaded) {
+  AlgorithmConfig& a = loaded.config.algorithm;
+  const Preset* preset = find_preset(a.name);
+  if (preset == nullptr) { return; }
+  const auto apply = [&](const std::string& key, const Scalar& value, const auto& assign) {
+    for (auto& k : loaded.keys) {
+      if (k.key != key || k.toml == to_toml(value)) { continue; }
+      if (k.origin == "default") {
+        assign();
+        k.toml = to_toml(value);
+        k.origin = "preset " + preset->name;
+      } else {
+        loaded.warnings.push_back(fmt::format("{}: {} = {}, but the source of the preset {} uses {}", k.origin, key, k.toml, preset->name,
+                                              to_toml(value)));
+      }
+    }
+  };
+  if (preset->advantage) {
+    const std::string name(estimator_name(*preset->advantage));
+    apply("algorithm.advantage", name, [&] { a.advantage = name; });
+  }
+  if (preset->normalize_adv_by_std) {
+    apply("algorithm.normalize_adv_by_std", *preset->normalize_adv_by_std, [&] { a.normalize_adv_by_std = *preset->normalize_adv_by_std; });
+  }
+  if (preset->aggregation) {
+    const std::string name(agg_mode_name(*preset->aggregation));
+    apply("algorithm.loss_agg_mode", name, [&] { a.loss_agg_mode = name; });
+  }
 }
 
 // One check that involves several keys.
@@ -119,8 +154,28 @@ void check_sizes(const Config& c, Checks& checks) {
                  "use letters, digits, '.', '_' and '-'");
 }
 
-std::vector<std::string> warnings_of(const Config& c) {
-  std::vector<std::string> out;
+void check_algorithm(const Config& c, Checks& checks) {
+  std::unique_ptr<Algorithm> algorithm;
+  try {
+    algorithm = make_algorithm(c.algorithm.name, algorithm_params(c.algorithm.params));
+  } catch (const Error& error) {
+    checks.require(false, "algorithm.name", error.what(), "see the [algorithm] table");
+    return;
+  }
+  const Traits& t = algorithm->traits();
+  const std::string name = fmt::format("algorithm.name = \"{}\"", c.algorithm.name);
+  checks.require(t.supports_multi_update || c.train.updates_per_rollout == 1, "train.updates_per_rollout",
+                 fmt::format("{} allows one update per rollout, but train.updates_per_rollout = {}", name, c.train.updates_per_rollout),
+                 "--set train.updates_per_rollout=1");
+  checks.require(!t.needs_reference && !t.needs_topk && !t.requires_ema_rollout, "algorithm.name",
+                 fmt::format("{} needs {}, which this version does not provide", name,
+                             t.needs_reference ? "a reference model" : t.needs_topk ? "the top-k probabilities of the rollout" : "averaged rollout weights"),
+                 "choose another algorithm");
+}
+
+void add_warnings(LoadedConfig& loaded) {
+  const Config& c = loaded.config;
+  std::vector<std::string>& out = loaded.warnings;
   if (c.rollout.group_size == 1) {
     out.push_back("rollout.group_size = 1: a group of one has nothing to compare with, every advantage is 0 and nothing is learnt");
   }
@@ -130,7 +185,6 @@ std::vector<std::string> warnings_of(const Config& c) {
   if (c.pretrain.steps > 0 && !c.model.checkpoint.empty()) {
     out.push_back("both model.checkpoint and pretrain.steps are set: the checkpoint is trained further on worked answers first");
   }
-  return out;
 }
 
 }  // namespace
@@ -165,7 +219,7 @@ void bind(Schema& s, Config& c) {
   s.field("batch_sequences", &c.pretrain.batch_sequences, kCount, "worked answers per update");
   s.field("lr", &c.pretrain.lr, above_to(0, 1), "peak learning rate, per update");
   s.field("warmup_steps", &c.pretrain.warmup_steps, kCountOrNone, "updates of linear warm-up");
-  s.field("lr_final_fraction", &c.pretrain.lr_final_fraction, kFraction, "cosine decay ends at this fraction of lr");
+  s.field("lr_final_fraction", &c.pretrain.lr_final_fraction, kShare, "cosine decay ends at this fraction of lr");
   s.field("weight_decay", &c.pretrain.weight_decay, between(0, 10), "decoupled (AdamW), times the learning rate");
 
   s.table("rollout", "sampling of training rollouts");
@@ -181,7 +235,7 @@ void bind(Schema& s, Config& c) {
   s.field("tokens_per_micro", &c.train.tokens_per_micro, between(1, 1 << 24), "tokens per forward and backward pass (memory and speed only)").no_effect_on_results();
   s.field("lr", &c.train.lr, between(0, 1), "peak learning rate, per optimizer update");
   s.field("lr_schedule", &c.train.lr_schedule, schedule_choices(), "shape after the warm-up, over all optimizer updates");
-  s.field("lr_final_fraction", &c.train.lr_final_fraction, kFraction, "where linear and cosine end, as a fraction of lr");
+  s.field("lr_final_fraction", &c.train.lr_final_fraction, kShare, "where linear and cosine end, as a fraction of lr");
   s.field("warmup_steps", &c.train.warmup_steps, kCountOrNone, "optimizer updates of linear warm-up");
   s.field("weight_decay", &c.train.weight_decay, between(0, 10), "decoupled (AdamW), times the learning rate");
   s.field("beta1", &c.train.beta1, from_below(0, 1), "AdamW: decay of the mean of gradients");
@@ -191,7 +245,7 @@ void bind(Schema& s, Config& c) {
 
   s.table("algorithm", "the objective; the algorithm's own parameters are further keys");
   s.entry("name", &c.algorithm.name, &c.algorithm.params, algorithm_specs, "a registered loss or preset");
-  s.field("loss_agg_mode", &c.algorithm.loss_agg_mode, aggregation_choices(), "how token losses become one loss");
+  s.field("loss_agg_mode", &c.algorithm.loss_agg_mode, agg_mode_names(), "how token losses become one loss");
   s.field("horizon", &c.algorithm.horizon, kCountOrNone, "divisor of seq-mean-token-sum-norm, tokens; 0: rollout.max_new_tokens");
   s.field("advantage", &c.algorithm.advantage, advantage_choices(), "baseline within a group");
   s.field("normalize_adv_by_std", &c.algorithm.normalize_adv_by_std, "divide advantages by the group's standard deviation");
@@ -211,6 +265,7 @@ void bind(Schema& s, Config& c) {
 
   s.table("checkpoint", "what is kept on disk");
   s.field("every", &c.checkpoint.every, kCountOrNone, "train steps between checkpoints; 0: at the end only").no_effect_on_results();
+  s.field("pretrain_every", &c.checkpoint.pretrain_every, kCountOrNone, "pretraining updates between checkpoints; 0: only the base model at the end").no_effect_on_results();
   s.field("keep", &c.checkpoint.keep, kCountOrNone, "newest checkpoints kept; 0: all").no_effect_on_results();
 
   s.table("runtime", "how it runs; nothing here changes a bit of the results");
@@ -229,13 +284,34 @@ LoadedConfig load_config(const std::vector<ConfigSource>& sources) {
   bind(schema, out.config);
   schema.resolve(sources);
   out.keys = schema.keys();
+  apply_preset(out);
   Checks checks(out);
   check_model(out.config, checks);
   check_sizes(out.config, checks);
   check_task(out.config, checks);
+  check_algorithm(out.config, checks);
   checks.report();
-  out.warnings = warnings_of(out.config);
+  add_warnings(out);
   return out;
+}
+
+void name_run(LoadedConfig& loaded, const std::string& name, const std::string& origin) {
+  if (!loaded.config.run.name.empty()) { return; }
+  loaded.config.run.name = name;
+  for (auto& k : loaded.keys) {
+    if (k.key == "run.name") {
+      k.toml = to_toml(name);
+      k.origin = origin;
+    }
+  }
+}
+
+std::string LoadedConfig::results_hash() const {
+  std::vector<ResolvedKey> counted = keys;
+  for (auto& k : counted) {
+    if (k.key == "train.steps" && config.train.lr_schedule == "constant") { k.changes_results = false; }
+  }
+  return minirl::results_hash(counted);
 }
 
 std::string LoadedConfig::resolved_toml() const {

@@ -26,7 +26,7 @@ struct ModelTable {
 /// A registered thing and its own parameters.
 struct EntryConfig {
   std::string name;
-  ParamMap params;
+  minirl::ParamMap params;
 };
 
 /// Supervised training of the base model on worked answers of mixed quality.
@@ -63,7 +63,7 @@ struct TrainConfig {
 
 struct AlgorithmConfig {
   std::string name = "drpo";
-  ParamMap params;                                      // what the algorithm declares for itself: delta, ...
+  minirl::ParamMap params;                              // what the algorithm declares for itself: delta, ...
   std::string loss_agg_mode = "seq-mean-token-sum-norm";
   Index horizon = 0;                                    // tokens; 0: rollout.max_new_tokens
   std::string advantage = "group-mean";
@@ -85,8 +85,9 @@ struct EvalConfig {
 };
 
 struct CheckpointConfig {
-  Index every = 20;  // train steps; 0: at the end only
-  Index keep = 2;    // newest checkpoints kept; 0: all
+  Index every = 20;            // train steps; 0: at the end only
+  Index pretrain_every = 200;  // pretraining updates; 0: only the base model at the end
+  Index keep = 2;              // newest checkpoints kept; 0: all
 };
 
 struct RuntimeConfig {
@@ -120,13 +121,18 @@ struct LoadedConfig {
 
   std::string resolved_toml() const;   // resolves to the same configuration
   std::string hash() const { return config_hash(keys); }
-  std::string results_hash() const { return minirl::results_hash(keys); }
+  /// Of the keys that change results: what a checkpoint and a resumed run must agree on. Under a constant
+  /// learning rate train.steps is not among them: a longer run is the shorter one continued.
+  std::string results_hash() const;
   std::string origin(std::string_view key) const;
 };
 
 /// Applies the sources (files first, then --set), checks every key and how keys fit together. Throws
 /// Exit::usage and names every problem with its place.
 LoadedConfig load_config(const std::vector<ConfigSource>& sources);
+
+/// Sets run.name where the configuration leaves it empty.
+void name_run(LoadedConfig& loaded, const std::string& name, const std::string& origin);
 
 /// Binds `config` to `schema`: the list of all keys (docs/formats.md is tested against it).
 void bind(Schema& schema, Config& config);

@@ -10,7 +10,7 @@ namespace minirl::kernels {
 namespace {
 
 // Below this many fused multiply-adds, waking a thread costs more than it saves.
-constexpr Index kSmallAttention = 64 * 1024;
+constexpr Index kSmallAttention = 128 * 1024;
 
 void check(const char* what, const Tensor& t, Shape shape, DType dtype) {
   MINIRL_CHECK(t.defined() && t.shape() == shape && t.dtype() == dtype, "attention {}: {} {}, expected {} {}", what, t.shape().str(),
@@ -42,22 +42,25 @@ template <class T>
 void store_tiles(const Exec& exec, const AttentionDims& dims, const T* k, const T* v, std::span<const QueryRun> runs, KvPool& pool) {
   const Index d = dims.head_dim, stride = dims.kv_heads * d;
   T *pool_k = pool.k.data<T>(), *pool_v = pool.v.data<T>();
+  std::vector<QueryRun> pieces;  // of one tile each
   Index elements = 0;
-  for (const QueryRun& run : runs) { elements += run.rows * stride; }
-  parallel_items(elements < kSmallAttention ? 1 : exec.threads, static_cast<Index>(runs.size()), [&](Index r, Index) {
-    const QueryRun& run = runs[static_cast<std::size_t>(r)];
+  for (const QueryRun& run : runs) {
+    elements += run.rows * stride;
     for (Index row = 0; row < run.rows;) {
-      const Index position = run.first_position + row, slot = position % kKeyTile;
-      const Index count = std::min(kKeyTile - slot, run.rows - row);
-      for (Index head = 0; head < dims.kv_heads; ++head) {
-        const Index at = (run.tiles[position / kKeyTile] * dims.kv_heads + head) * d * kKeyTile;
-        const Index from = (run.first_row + row) * stride + head * d;
-        for (Index c = 0; c < d; ++c) {
-          for (Index j = 0; j < count; ++j) { pool_k[at + c * kKeyTile + slot + j] = k[from + j * stride + c]; }
-        }
-        for (Index j = 0; j < count; ++j) { std::copy_n(v + from + j * stride, d, pool_v + at + (slot + j) * d); }
-      }
+      const Index position = run.first_position + row, count = std::min(kKeyTile - position % kKeyTile, run.rows - row);
+      pieces.push_back({run.first_row + row, count, position, run.tiles});
       row += count;
+    }
+  }
+  parallel_items(elements < kSmallAttention ? 1 : exec.threads, static_cast<Index>(pieces.size()), [&](Index item, Index) {
+    const QueryRun& piece = pieces[static_cast<std::size_t>(item)];
+    const Index tile = piece.tiles[piece.first_position / kKeyTile], slot = piece.first_position % kKeyTile;
+    for (Index j = 0; j < piece.rows; ++j) {
+      for (Index head = 0; head < dims.kv_heads; ++head) {
+        const Index to = (tile * dims.kv_heads + head) * d * kKeyTile, from = (piece.first_row + j) * stride + head * d;
+        for (Index c = 0; c < d; ++c) { pool_k[to + c * kKeyTile + slot + j] = k[from + c]; }
+        std::copy_n(v + from, d, pool_v + to + (slot + j) * d);
+      }
     }
   });
 }

@@ -12,7 +12,7 @@ namespace {
 static_assert(kBlockDepth == kDepthChunk);
 
 // Below this many fused multiply-adds, waking a thread costs more than it saves.
-constexpr Index kSmallProduct = 64 * 1024;
+constexpr Index kSmallProduct = 512 * 1024;
 // Blocks that a thread should get, so that an uneven last one costs little; and the least that is worth packing.
 constexpr Index kBlocksPerThread = 4;
 constexpr Index kLeastRows = 32;

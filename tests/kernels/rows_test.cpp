@@ -134,7 +134,9 @@ TEST_CASE("kernels/rows: a row does not depend on its batch, its place, the thre
         CAPTURE(threads);
         CHECK(equal_bits(c.run(Exec{.threads = threads}, 0, R), whole));
       }
-      for (const auto& [b, e] : {std::pair<Index, Index>{0, 1}, {R - 1, R}, {5, 6}, {3, 20}, {31, 64}}) {
+      for (const auto& range : {std::pair<Index, Index>{0, 1}, {R - 1, R}, {5, 6}, {3, 20}, {31, 64}}) {
+        const Index b = range.first;
+        const Index e = range.second;
         CAPTURE(b);
         CHECK(equal_bits(c.run(Exec{}, b, e), {whole.begin() + b * c.width, whole.begin() + e * c.width}));
       }

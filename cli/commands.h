@@ -1,0 +1,27 @@
+// minirl cli/commands.h -- one function a subcommand adds itself to the command line; each has a file of its own.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+namespace minirl::cli {
+
+/// What main runs after the command line has been understood.
+struct Chosen {
+  std::function<Exit()> run;
+  std::vector<std::string> command_line;
+};
+
+void add_train(CLI::App& app, Chosen& chosen);
+void add_plan(CLI::App& app, Chosen& chosen);
+void add_eval(CLI::App& app, Chosen& chosen);
+void add_sample(CLI::App& app, Chosen& chosen);
+void add_report(CLI::App& app, Chosen& chosen);
+void add_tokenize(CLI::App& app, Chosen& chosen);
+void add_version(CLI::App& app, Chosen& chosen);
+
+}  // namespace minirl::cli

@@ -1,0 +1,29 @@
+// minirl cli/config_args.h -- CONFIG and --set, for every command that takes a configuration.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "rl/config.h"
+
+namespace minirl::cli {
+
+struct ConfigArgs {
+  std::string config;             // a path, or the name of a bundled config with or without ".toml"
+  std::vector<std::string> sets;  // table.key=value
+  std::string run_name;
+};
+
+void add_config_args(CLI::App& command, ConfigArgs& args);
+
+/// The document: the file at that path, else the bundled config of that name. Throws Exit::usage that lists
+/// the bundled ones.
+ConfigSource find_config(const std::string& name);
+
+struct ChosenConfig {
+  ConfigSource source;
+  rl::LoadedConfig loaded;  // run.name is set
+};
+ChosenConfig load(const ConfigArgs& args);
+
+}  // namespace minirl::cli

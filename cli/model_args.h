@@ -1,0 +1,34 @@
+// minirl cli/model_args.h -- which trained model a command means: the newest checkpoint of a run, one checkpoint,
+// or a Hugging Face folder together with a configuration.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/tokenizer.h"
+#include "model/decoder.h"
+#include "rl/config.h"
+
+namespace minirl::cli {
+
+struct ModelArgs {
+  std::string model;              // folder
+  std::string config;             // empty: that of the run which the folder belongs to
+  std::vector<std::string> sets;
+};
+
+void add_model_args(CLI::App& command, ModelArgs& args);
+
+struct OpenedModel {
+  rl::LoadedConfig loaded;
+  std::filesystem::path checkpoint;
+  Index step = 0;                 // train step of the checkpoint; 0 where unknown
+  std::unique_ptr<data::Tokenizer> tokenizer;
+  std::unique_ptr<Decoder> model;
+};
+/// Throws Exit::usage: no such folder, no whole checkpoint in it, no configuration known.
+OpenedModel open_model(const ModelArgs& args);
+
+}  // namespace minirl::cli

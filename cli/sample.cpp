@@ -1,0 +1,102 @@
+// minirl sample: what a checkpoint says to a prompt.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/model_args.h"
+#include "core/signals.h"
+#include "data/task.h"
+#include "rl/rollout.h"
+#include "rl/summary.h"
+#include "rl/trainer.h"
+
+namespace minirl::cli {
+namespace {
+
+struct SampleArgs {
+  ModelArgs model;
+  std::string prompt;
+  Index count = 4, problems = 3, max_new_tokens = 0, seed = 1;
+  double temperature = 1.0;
+  bool greedy = false, json = false, has_prompt = false;
+};
+
+// "\n", "\t" and "\\" as in C, so that a shell can write them.
+std::string unescaped(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
+    if (text[i] == '\\' && (next == 'n' || next == 't' || next == '\\')) {
+      out += next == 'n' ? '\n' : next == 't' ? '\t' : '\\';
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+Exit sample(const SampleArgs& args) {
+  OpenedModel opened = open_model(args.model);
+  const rl::Config& config = opened.loaded.config;
+  catch_signals();
+  const Exec exec = rl::make_exec(config.runtime);
+  std::vector<data::Example> examples;
+  if (args.has_prompt) {
+    examples.push_back({0, unescaped(args.prompt), ""});
+    if (examples[0].prompt.empty()) { fail(Exit::usage, "the prompt is empty", "give it at least one character"); }
+  } else {
+    examples = data::make_task(config.task.name, config.task.params)->eval_examples(args.problems);
+  }
+  rl::GenerateOptions options{rl::sampler_options(config, *opened.tokenizer, args.temperature), args.count,
+                              rng::Key::of(static_cast<std::uint64_t>(args.seed), rng::Stream::sample)};
+  options.sampling.greedy = args.greedy;
+  if (args.max_new_tokens > 0) { options.sampling.max_new_tokens = args.max_new_tokens; }
+  for (const auto& e : examples) {
+    const Index positions = static_cast<Index>(opened.tokenizer->encode(e.prompt).size()) + options.sampling.max_new_tokens;
+    if (positions > opened.model->config().max_positions) {
+      fail(Exit::usage, fmt::format("prompt and new tokens need {} positions, the model has {}", positions, opened.model->config().max_positions),
+           "shorten the prompt or lower --max-new-tokens");
+    }
+  }
+  auto groups = rl::generate_groups(*opened.model, *opened.tokenizer, examples, options, exec, nullptr, [] { return caught_signal() != 0; });
+  if (!args.has_prompt) { rl::score_groups(groups, rl::reward_options(config), exec.threads); }
+  auto doc = nlohmann::ordered_json::array();
+  for (const auto& g : groups) {
+    if (!args.json) { std::fputs(fmt::format("{}{}\n", rl::visible(g.example.prompt), args.has_prompt ? "" : "   gold: " + g.example.answer).c_str(), stdout); }
+    for (const auto& r : g.rollouts) {
+      if (args.json) {
+        nlohmann::ordered_json row = {{"prompt", g.example.prompt}, {"text", r.text}, {"ids", r.ids}, {"logp", r.logp}, {"stopped", r.stopped}};
+        if (!args.has_prompt) { row["answer"] = g.example.answer, row["reward"] = r.reward; }
+        doc.push_back(row);
+        continue;
+      }
+      const char* verdict = args.has_prompt ? "" : r.reward >= 1 ? "right  " : "wrong  ";
+      std::fputs(fmt::format("  {}{}{}\n", verdict, rl::visible(r.text), r.stopped ? "" : " [cut off]").c_str(), stdout);
+    }
+  }
+  if (args.json) { std::fputs((doc.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n").c_str(), stdout); }
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_sample(CLI::App& app, Chosen& chosen) {
+  auto* command = app.add_subcommand("sample", "sample completions of a prompt, or of held-out problems");
+  const auto args = std::make_shared<SampleArgs>();
+  add_model_args(*command, args->model);
+  auto* prompt = command->add_option("--prompt", args->prompt, "the prompt; \\n, \\t and \\\\ are understood. Without it: held-out problems")->type_name("TEXT");
+  command->add_option("-n,--count", args->count, "completions per prompt")->check(CLI::Range(1, 4096))->capture_default_str();
+  command->add_option("--problems", args->problems, "how many held-out problems")->check(CLI::Range(1, 100000))->capture_default_str();
+  command->add_option("--max-new-tokens", args->max_new_tokens, "longest completion; default: rollout.max_new_tokens")->check(CLI::Range(1, 1 << 20));
+  command->add_option("--temperature", args->temperature, "T of softmax(logits / T)")->check(CLI::Range(1e-6, 100.0))->capture_default_str();
+  command->add_option("--seed", args->seed, "seed of the sampling")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_flag("--greedy", args->greedy, "the most likely token instead of sampling");
+  command->add_flag("--json", args->json, "for programs: texts, ids, log-probabilities");
+  command->callback([&chosen, args, prompt] {
+    args->has_prompt = prompt->count() > 0;
+    chosen.run = [args] { return sample(*args); };
+  });
+}
+
+}  // namespace minirl::cli

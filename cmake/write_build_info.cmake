@@ -1,0 +1,16 @@
+# Run at build time by cmake/build_info.cmake.
+set(COMMIT unknown)
+find_program(GIT git)
+if(GIT AND EXISTS ${SOURCE}/.git)
+  execute_process(COMMAND ${GIT} -C ${SOURCE} rev-parse --short=12 HEAD OUTPUT_VARIABLE head
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+  if(NOT failed)
+    set(COMMIT ${head})
+    execute_process(COMMAND ${GIT} -C ${SOURCE} diff --quiet HEAD ERROR_QUIET RESULT_VARIABLE changed)
+    if(changed)
+      string(APPEND COMMIT "+")
+    endif()
+  endif()
+endif()
+set(text "#define MINIRL_VERSION \"${VERSION}\"\n#define MINIRL_COMMIT \"${COMMIT}\"\n#define MINIRL_COMPILER \"${COMPILER}\"\n#define MINIRL_FLAGS \"${FLAGS}\"\n#define MINIRL_BUILD_TYPE \"${BUILD_TYPE}\"\n")
+file(CONFIGURE OUTPUT ${HEADER} CONTENT "${text}" @ONLY)

@@ -1,0 +1,39 @@
+// minirl rl/run_log.h -- the observer of a training run: metrics, rollouts, evaluations, progress, report.
+#pragma once
+#include <set>
+
+#include "rl/metric_log.h"
+#include "rl/progress_line.h"
+#include "rl/run_dir.h"
+#include "rl/trainer.h"
+
+namespace minirl::rl {
+
+class RunLog final : public Observer {
+ public:
+  RunLog(const RunDir& dir, const LoadedConfig& loaded, int threads);
+
+  /// Forgets what was written after `progress`, from where a resumed run goes on: the steps are made again.
+  void rewind(const Progress& progress);
+  /// Draws report.html from what is there.
+  void write_report() const;
+
+  void phase(Phase phase, Index done, Index total) override;
+  void step(const StepRecord& record) override;
+  void rollouts(Index step, std::span<const Group> groups) override;
+  void evaluation(Index step, const EvalResult& result) override;
+  bool has_evaluation(Index step) override;
+  void checkpoint(const std::filesystem::path& directory) override;
+  void note(const std::string& message) override;
+
+ private:
+  void write_header(const LoadedConfig& loaded, int threads);
+  const RunDir& dir_;
+  MetricLog metrics_;
+  ProgressLine line_;
+};
+
+/// One line a rollout: prompt, ids, log mu (9 significant digits: exact), reward and why, advantage.
+std::string rollouts_jsonl(Index step, std::span<const Group> groups);
+
+}  // namespace minirl::rl

@@ -157,7 +157,7 @@ void check_sizes(const Config& c, Checks& checks) {
 void check_algorithm(const Config& c, Checks& checks) {
   std::unique_ptr<Algorithm> algorithm;
   try {
-    algorithm = make_algorithm(c.algorithm.name, algorithm_params(c.algorithm.params));
+    algorithm = make_algorithm(c.algorithm.name, c.algorithm.params);
   } catch (const Error& error) {
     checks.require(false, "algorithm.name", error.what(), "see the [algorithm] table");
     return;

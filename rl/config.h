@@ -26,7 +26,7 @@ struct ModelTable {
 /// A registered thing and its own parameters.
 struct EntryConfig {
   std::string name;
-  minirl::ParamMap params;
+  ParamMap params;
 };
 
 /// Supervised training of the base model on worked answers of mixed quality.
@@ -63,7 +63,7 @@ struct TrainConfig {
 
 struct AlgorithmConfig {
   std::string name = "drpo";
-  minirl::ParamMap params;                              // what the algorithm declares for itself: delta, ...
+  ParamMap params;                              // what the algorithm declares for itself: delta, ...
   std::string loss_agg_mode = "seq-mean-token-sum-norm";
   Index horizon = 0;                                    // tokens; 0: rollout.max_new_tokens
   std::string advantage = "group-mean";

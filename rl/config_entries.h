@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/param.h"
-#include "rl/parameters.h"
 
 namespace minirl::rl {
 
@@ -15,10 +14,7 @@ std::vector<std::string> advantage_choices();
 std::vector<std::string> reward_choices();
 
 /// Parameters of a task or an algorithm (or preset); both throw Exit::usage for an unknown name.
-std::vector<minirl::ParamSpec> task_specs(const std::string& name);
-std::vector<minirl::ParamSpec> algorithm_specs(const std::string& name);
-
-/// The values of a configuration as make_algorithm takes them.
-rl::ParamMap algorithm_params(const minirl::ParamMap& params);
+std::vector<ParamSpec> task_specs(const std::string& name);
+std::vector<ParamSpec> algorithm_specs(const std::string& name);
 
 }  // namespace minirl::rl

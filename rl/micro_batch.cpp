@@ -15,8 +15,8 @@ struct Prepared {
 };
 
 Prepared prepare(std::span<const ScoredSequence> sequences, const Exec& exec) {
-  std::vector<std::vector<minirl::Token>> joined;
-  std::vector<std::span<const minirl::Token>> spans;
+  std::vector<std::vector<Token>> joined;
+  std::vector<std::span<const Token>> spans;
   joined.reserve(sequences.size());
   std::vector<std::int32_t> rows;
   std::vector<std::int32_t> targets;

@@ -11,8 +11,8 @@ namespace minirl::rl {
 
 /// One sequence of which the completion is scored: log pi(completion_t | prompt, completion_<t).
 struct ScoredSequence {
-  std::span<const minirl::Token> prompt;      // at least one token
-  std::span<const minirl::Token> completion;  // at least one token
+  std::span<const Token> prompt;      // at least one token
+  std::span<const Token> completion;  // at least one token
 };
 
 struct MicroBatchOptions {

@@ -18,13 +18,13 @@ double squared_norm(Param& p, const Exec& exec) {
 
 }  // namespace
 
-double gradient_norm(minirl::Params& params, const Exec& exec) {
+double gradient_norm(Params& params, const Exec& exec) {
   double total = 0;
   for (Param& p : params.all()) { total += squared_norm(p, exec); }
   return fmath::sqrt(total);
 }
 
-Optimizer::Optimizer(minirl::Params& params, AdamWOptions options) : params_(params), options_(options) {
+Optimizer::Optimizer(Params& params, AdamWOptions options) : params_(params), options_(options) {
   for (const Param& p : params.all()) {
     MINIRL_CHECK(p.value.dtype() == DType::f32, "AdamW updates f32 parameters, {} is {}", p.name, name(p.value.dtype()));
     first_.push_back(Tensor::zeros(p.value.shape(), DType::f32));

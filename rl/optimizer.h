@@ -23,7 +23,7 @@ struct OptimizerReport {
 
 class Optimizer {
  public:
-  Optimizer(minirl::Params& params, AdamWOptions options);
+  Optimizer(Params& params, AdamWOptions options);
 
   /// One update with the accumulated gradients, which become zero. Throws Error(invariant), with the
   /// parameter's name, when the gradient is not finite; weights and state are then untouched.
@@ -35,7 +35,7 @@ class Optimizer {
   std::vector<std::pair<std::string, Tensor>> state();
 
  private:
-  minirl::Params& params_;
+  Params& params_;
   AdamWOptions options_;
   std::vector<Tensor> first_, second_;  // m and v, in the order of params
   Index steps_ = 0;
@@ -43,6 +43,6 @@ class Optimizer {
 
 /// Global norm of the accumulated gradients (grad(0) of every parameter), in double: blocks of 1024 in
 /// order, parameters in order.                                                          (adam.3)
-double gradient_norm(minirl::Params& params, const Exec& exec);
+double gradient_norm(Params& params, const Exec& exec);
 
 }  // namespace minirl::rl

@@ -81,7 +81,7 @@ Plan make_plan(const LoadedConfig& loaded) {
   p.pretrain_sequences = c.pretrain.steps * c.pretrain.batch_sequences;
 
   const AlgorithmInfo info = algorithm_info(c.algorithm.name);
-  const auto algorithm = make_algorithm(c.algorithm.name, algorithm_params(c.algorithm.params));
+  const auto algorithm = make_algorithm(c.algorithm.name, c.algorithm.params);
   p.algorithm = c.algorithm.name;
   for (const auto& [name, value] : c.algorithm.params) { p.algorithm += fmt::format(", {} = {}", name, to_toml(value.value)); }
   p.summary = info.summary;

@@ -81,7 +81,7 @@ RolloutSummary summarize(std::span<const Group> groups) {
   RolloutSummary s;
   double n = 0, squares = 0;
   for (const Group& g : groups) {
-    std::set<std::vector<minirl::Token>> seen;
+    std::set<std::vector<Token>> seen;
     for (const Rollout& r : g.rollouts) {
       const double length = static_cast<double>(r.ids.size());
       n += 1;

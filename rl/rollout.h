@@ -15,7 +15,7 @@ namespace minirl::rl {
 
 /// One sample of one prompt. ids and logp have one entry a sampled token, the stop token included.
 struct Rollout {
-  std::vector<minirl::Token> ids;
+  std::vector<Token> ids;
   std::vector<float> logp;    // log mu in nats, recorded while sampling, never changed
   bool stopped = false;       // by a stop token; otherwise truncated at max_new_tokens
   std::string text;           // decoded without control tokens: what the reward sees
@@ -27,7 +27,7 @@ struct Rollout {
 /// The samples of one prompt.
 struct Group {
   data::Example example;
-  std::vector<minirl::Token> prompt;
+  std::vector<Token> prompt;
   std::vector<Rollout> rollouts;
   AdvantageReport report;
 };

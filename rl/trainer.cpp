@@ -6,14 +6,13 @@
 #include "core/stopwatch.h"
 #include "model/pretrained.h"
 #include "rl/algorithm_registry.h"
-#include "rl/config_entries.h"
 
 namespace minirl::rl {
 namespace {
 
 // A token of a supervised example: the completion and the end token are trained, the prompt is not.
 struct Worked {
-  std::vector<minirl::Token> prompt, completion;
+  std::vector<Token> prompt, completion;
 };
 
 ScheduleOptions pretrain_schedule(const PretrainConfig& p) {
@@ -83,7 +82,7 @@ std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokeniz
   return make_decoder(shape, DType::f32, static_cast<std::uint64_t>(config.run.seed));
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, minirl::Params& params) {
+std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Params& params) {
   const TrainConfig& t = config.train;
   return std::make_unique<Optimizer>(params, phase == Phase::pretrain ? AdamWOptions{0.9, 0.95, 1e-8, config.pretrain.weight_decay, 1.0}
                                                                      : AdamWOptions{t.beta1, t.beta2, t.eps, t.weight_decay, t.max_grad_norm});
@@ -92,7 +91,7 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, min
 Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted)
     : loaded_(loaded), config_(loaded.config), checkpoints_(std::move(checkpoints)), observer_(observer), interrupted_(std::move(interrupted)),
       exec_(make_exec(config_.runtime)), tokenizer_(data::byte_tokenizer()), task_(data::make_task(config_.task.name, config_.task.params)),
-      algorithm_(make_algorithm(config_.algorithm.name, algorithm_params(config_.algorithm.params))), model_(initial_model(config_, *tokenizer_)),
+      algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)), model_(initial_model(config_, *tokenizer_)),
       problems_(task_->eval_examples(config_.eval.prompts)) {
   require_served(*algorithm_, config_);
   const RewardInfo& reward = *reward_options(config_).reward;

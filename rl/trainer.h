@@ -88,6 +88,6 @@ SamplerOptions sampler_options(const Config& config, const data::Tokenizer& toke
 RewardOptions reward_options(const Config& config);
 std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer);
 /// The AdamW of a phase, with fresh moments.
-std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, minirl::Params& params);
+std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Params& params);
 
 }  // namespace minirl::rl

@@ -15,7 +15,7 @@ struct EstimatorText {
   std::string_view name;
   std::string_view words;
 };
-constexpr std::array<EstimatorText, 6> kEstimators{{
+constexpr std::array<EstimatorText, 9> kEstimators{{
     {AdvantageEstimator::group_mean, "group-mean", "reward minus the mean of its group"},
     {AdvantageEstimator::leave_one_out, "rloo", "reward minus the mean of the others of its group"},
     {AdvantageEstimator::opo, "opo", "reward minus the mean of its group weighted by length"},
@@ -23,6 +23,12 @@ constexpr std::array<EstimatorText, 6> kEstimators{{
     {AdvantageEstimator::pass_at_k, "pass-at-k",
      "best of the group: its lead over the second; all others 0"},
     {AdvantageEstimator::raw, "raw", "the reward itself, no baseline"},
+    {AdvantageEstimator::reinforce_pp, "reinforce-pp",
+     "reward, whitened over all response tokens of the batch"},
+    {AdvantageEstimator::reinforce_pp_baseline, "reinforce-pp-baseline",
+     "reward minus the mean of its group, whitened over all response tokens of the batch"},
+    {AdvantageEstimator::gpg, "gpg",
+     "reward minus the mean of its group, times sequences / sequences with a reward other than 0"},
 }};
 
 const EstimatorText& text_of(AdvantageEstimator estimator) {
@@ -91,7 +97,42 @@ std::vector<double> pass_at_k(std::span<const double> x, double mean,
   return out;
 }
 
+/// (x - mean) / sqrt(variance + 1e-8) over all response tokens: a completion counts by its length.
+void whiten(std::vector<std::vector<double>>& values, std::span<const GroupOutcome> groups,
+            double tolerance) {
+  constexpr double kInsideRoot = 1e-8;
+  double tokens = 0;
+  double weighted = 0;
+  double low = HUGE_VAL;
+  double high = -HUGE_VAL;
+  const auto each = [&](auto&& use) {
+    for (std::size_t g = 0; g < values.size(); ++g) {
+      for (std::size_t i = 0; i < values[g].size(); ++i) {
+        use(values[g][i], static_cast<double>(groups[g].lengths[i]));
+      }
+    }
+  };
+  each([&](double v, double length) {
+    tokens += length;
+    weighted += length * v;
+    low = v < low ? v : low;
+    high = v > high ? v : high;
+  });
+  const bool flat = high - low <= tolerance || tokens < 2;
+  const double mean = flat ? 0 : weighted / tokens;
+  double squares = 0;
+  each([&](double v, double length) { squares += length * (v - mean) * (v - mean); });
+  const double scale = flat ? 1 : std::sqrt(squares / (tokens - 1) + kInsideRoot);
+  each([&](double& v, double) { v = flat ? 0 : (v - mean) / scale; });
+}
+
 }  // namespace
+
+bool needs_whole_batch(AdvantageEstimator estimator) {
+  return estimator == AdvantageEstimator::reinforce_pp ||
+         estimator == AdvantageEstimator::reinforce_pp_baseline ||
+         estimator == AdvantageEstimator::gpg;
+}
 
 std::string_view estimator_name(AdvantageEstimator estimator) {
   return text_of(estimator).name;
@@ -125,6 +166,8 @@ std::vector<double> group_advantages(std::span<const double> rewards,
                                      const AdvantageOptions& options, AdvantageReport* report,
                                      std::span<const Index> lengths) {
   MINIRL_CHECK(!rewards.empty(), "an empty group has no advantages");
+  MINIRL_CHECK(!needs_whole_batch(options.estimator), "'{}' needs the whole batch",
+               estimator_name(options.estimator));
   double low = rewards[0];
   double high = rewards[0];
   for (std::size_t i = 0; i < rewards.size(); ++i) {
@@ -157,6 +200,9 @@ std::vector<double> group_advantages(std::span<const double> rewards,
   }
   switch (options.estimator) {
     case AdvantageEstimator::raw:
+    case AdvantageEstimator::reinforce_pp:
+    case AdvantageEstimator::reinforce_pp_baseline:
+    case AdvantageEstimator::gpg:
       break;
     case AdvantageEstimator::group_mean:
       if (options.normalize_by_std && options.std_kind == StdKind::leave_one_out) {
@@ -201,6 +247,54 @@ std::vector<double> group_advantages(std::span<const double> rewards,
     case AdvantageEstimator::pass_at_k:
       out = pass_at_k(rewards, mean, options);
       break;
+  }
+  return out;
+}
+
+std::vector<std::vector<double>> batch_advantages(std::span<const GroupOutcome> groups,
+                                                  const AdvantageOptions& options,
+                                                  std::vector<AdvantageReport>* reports) {
+  AdvantageOptions within = options;  // what happens inside of a group
+  if (options.estimator == AdvantageEstimator::reinforce_pp) {
+    within.estimator = AdvantageEstimator::raw;
+  }
+  if (options.estimator == AdvantageEstimator::reinforce_pp_baseline ||
+      options.estimator == AdvantageEstimator::gpg) {
+    within.estimator = AdvantageEstimator::group_mean;
+    within.normalize_by_std = false;
+  }
+  std::vector<std::vector<double>> out;
+  double completions = 0;
+  double scored = 0;
+  if (reports != nullptr) {
+    reports->clear();
+  }
+  for (const GroupOutcome& group : groups) {
+    MINIRL_CHECK(group.lengths.empty() || group.lengths.size() == group.rewards.size(),
+                 "{} lengths, {} rewards", group.lengths.size(), group.rewards.size());
+    AdvantageReport report;
+    out.push_back(group_advantages(group.rewards, within, &report, group.lengths));
+    if (reports != nullptr) {
+      reports->push_back(report);
+    }
+    completions += static_cast<double>(group.rewards.size());
+    for (const double r : group.rewards) {
+      scored += r != 0 ? 1 : 0;
+    }
+  }
+  if (options.estimator == AdvantageEstimator::gpg) {
+    const double alpha = scored > 0 ? completions / scored : 1;
+    for (auto& group : out) {
+      for (double& a : group) {
+        a *= alpha;
+      }
+    }
+  } else if (needs_whole_batch(options.estimator)) {
+    for (const GroupOutcome& group : groups) {
+      MINIRL_CHECK(group.lengths.size() == group.rewards.size(),
+                   "'{}' needs the lengths of the completions", estimator_name(options.estimator));
+    }
+    whiten(out, groups, options.zero_variance_tolerance);
   }
   return out;
 }

@@ -17,11 +17,18 @@ enum class AdvantageEstimator {
   maxrl,          // (R - m) / (m + eps)                  (adv.6)
   pass_at_k,      // best: best - second, others 0        (adv.7)
   raw,            // R itself, no baseline                (adv.0)
+  // Of the whole batch: batch_advantages only.
+  reinforce_pp,           // whitened over all response tokens of the batch                  (adv.9)
+  reinforce_pp_baseline,  // R - m, then whitened over all response tokens of the batch (adv.10)
+  gpg,  // (R - m) * sequences / sequences with a reward other than 0      (adv.11)
 };
 std::string_view estimator_name(AdvantageEstimator estimator);  // "group-mean", "rloo", ...
 AdvantageEstimator estimator_from_name(std::string_view name);  // Exit::usage, "did you mean"
 std::vector<std::string> estimator_names();
 std::string estimator_words(AdvantageEstimator estimator);
+
+/// Is it a function of the whole batch, not of one group?
+bool needs_whole_batch(AdvantageEstimator estimator);
 
 /// What the std option divides by.
 enum class StdKind {
@@ -52,5 +59,17 @@ std::vector<double> group_advantages(std::span<const double> rewards,
                                      const AdvantageOptions& options,
                                      AdvantageReport* report = nullptr,
                                      std::span<const Index> lengths = {});
+
+/// What the completions of one prompt came to.
+struct GroupOutcome {
+  std::vector<double> rewards;
+  std::vector<Index>
+      lengths;  // response tokens of each completion; needed by opo and (adv.9) (adv.10)
+};
+
+/// The advantages of every group of a batch, for every estimator. `reports` gets one entry a group.
+std::vector<std::vector<double>> batch_advantages(std::span<const GroupOutcome> groups,
+                                                  const AdvantageOptions& options,
+                                                  std::vector<AdvantageReport>* reports = nullptr);
 
 }  // namespace minirl::rl

@@ -171,6 +171,10 @@ std::vector<TokenInput> make_tokens(const SequenceView& s, const Traits& traits)
   if (recomputed) {
     check_span("logp_recomputed", s.logp_recomputed.size(), count);
   }
+  const bool reference = !s.logp_reference.empty() || traits.needs_reference;
+  if (reference) {
+    check_span("logp_reference", s.logp_reference.size(), count);
+  }
   if (!s.loss_mask.empty()) {
     check_span("loss_mask", s.loss_mask.size(), count);
   }
@@ -196,6 +200,10 @@ std::vector<TokenInput> make_tokens(const SequenceView& s, const Traits& traits)
     if (recomputed) {
       token.has_recomputed = true;
       token.recomputed = against(token.log_pi, static_cast<double>(s.logp_recomputed[t]));
+    }
+    if (reference) {
+      token.has_reference = true;
+      token.log_reference = static_cast<double>(s.logp_reference[t]);
     }
     token.active = s.loss_mask.empty() || s.loss_mask[t] != 0;
     if (traits.needs_topk) {

@@ -30,16 +30,19 @@ struct Traits {
   bool requires_advantages = true;
   bool needs_recomputed = false;  // log pi_old: one pass without gradient before the first update
   bool needs_reference = false;   // log pi_ref
-  bool needs_topk = false;        // the K most likely tokens of mu, with both log-probabilities
+  bool needs_topk = false;  // the `topk` most likely tokens of mu, with both log-probabilities
+  Index topk = 0;           // K, where needs_topk
   bool requires_ema_rollout = false;  // rollouts sampled from averaged weights
   bool supports_multi_update = true;  // several optimizer steps per rollout: the anchors are frozen
   bool sequence_level = false;        // tokens of a sequence depend on each other
-  bool ratio_form =
-      false;  // `loss` is differentiable in log pi and its derivative is `dlogp`;
-              // otherwise the weight is detached and -A min(r, C) M is reported (pg.3)
-  bool has_penalty = false;  // `penalty` of the results is filled in
-  Anchor weight_anchor =
-      Anchor::rollout;  // corrections by pi_old/mu would double-count when `rollout`
+  // The loss is a mean over sequences of means over tokens and means nothing under another mode.
+  bool needs_seq_mean_token_mean = false;
+  // `loss` is differentiable in log pi and its derivative is `dlogp`; otherwise the weight is
+  // detached and -A min(r, C) M is reported (pg.3).
+  bool ratio_form = false;
+  std::string_view penalty_key = {};  // metric of `penalty` of the results; empty: there is none
+  // Corrections by pi_old/mu would double-count when this is `rollout`.
+  Anchor weight_anchor = Anchor::rollout;
 };
 
 /// One response, sampled tokens only, T entries each (natural log; nats).
@@ -101,7 +104,7 @@ struct TokenResult {
   double ratio = 1;   // r = pi / (anchor of the weight)
   double divergence =
       0;  // |pi - p| to the anchor of the mask, or what the loss tests instead (Top-K, KL)
-  double penalty = 0;  // the regulariser's share of `loss` (Traits::has_penalty)
+  double penalty = 0;  // the regulariser's share of `loss` (Traits::penalty_key)
   std::uint32_t reasons = 0;
   bool masked() const { return (reasons & kMaskedBits) != 0; }
 };
@@ -126,7 +129,9 @@ struct TokenInput {
   double log_pi = 0, pi = 1;
   AgainstAnchor rollout, recomputed;
   bool has_recomputed = false;
-  bool active = true;  // false: left out by the loss mask
+  bool has_reference = false;
+  double log_reference = 0;  // log pi_ref
+  bool active = true;        // false: left out by the loss mask
 
   const AgainstAnchor& at(Anchor anchor) const;  // fails (our fault) when pi_old is not there
 

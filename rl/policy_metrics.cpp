@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/fmath.h"
+#include "rl/kl_penalty.h"
 
 namespace minirl::rl {
 namespace {
@@ -83,6 +84,10 @@ void PolicyMetrics::add(std::span<const TokenInput> tokens, std::span<const Toke
     for (std::size_t bit = 0; bit < reasons_.size(); ++bit) {
       reasons_[bit] += (result.reasons >> bit & 1U) != 0 ? 1 : 0;
     }
+    if (token.has_reference) {
+      reference_k1_.add(kl_term({KlEstimator::k1}, token.log_pi, token.log_reference).value);
+      reference_k3_.add(kl_term({KlEstimator::k3}, token.log_pi, token.log_reference).value);
+    }
     if (token.has_recomputed) {
       const double log_rho =
           token.recomputed.log_p - a.log_p;  // pi_old / mu: no live weights in it
@@ -100,9 +105,9 @@ void PolicyMetrics::merge(const PolicyMetrics& other) {
        {&PolicyMetrics::ratio_, &PolicyMetrics::log_ratio_, &PolicyMetrics::half_square_,
         &PolicyMetrics::k3_, &PolicyMetrics::log_diff_, &PolicyMetrics::shift_,
         &PolicyMetrics::abs_shift_, &PolicyMetrics::entropy_, &PolicyMetrics::weight_,
-        &PolicyMetrics::penalty_, &PolicyMetrics::loss_, &PolicyMetrics::mismatch_,
-        &PolicyMetrics::mismatch_k3_, &PolicyMetrics::mismatch_ratio_,
-        &PolicyMetrics::mismatch_shift_}) {
+        &PolicyMetrics::penalty_, &PolicyMetrics::loss_, &PolicyMetrics::reference_k1_,
+        &PolicyMetrics::reference_k3_, &PolicyMetrics::mismatch_, &PolicyMetrics::mismatch_k3_,
+        &PolicyMetrics::mismatch_ratio_, &PolicyMetrics::mismatch_shift_}) {
     (this->*member).merge(other.*member);
   }
   for (const auto member :
@@ -163,14 +168,18 @@ std::vector<Metric> PolicyMetrics::finish() const {
       {"weight_max", weight_.max(), "1", "largest w"},
       {"token_loss_mean", loss_.mean(), "1", "mean of the loss per token, before aggregation"},
   };
-  if (traits_.has_penalty) {
-    out.push_back(
-        {"drpo_penalty_mean", penalty_.mean(), "1",
-         "mean of the quadratic regulariser |A| mu (r - 1)^2 / (2 delta) (SPO: without mu)"});
+  if (!traits_.penalty_key.empty()) {
+    out.push_back({std::string(traits_.penalty_key), penalty_.mean(), "1",
+                   "mean of the regulariser inside the loss (its own page states the term)"});
   }
   if (entropy_.count() > 0) {
     out.push_back(
         {"entropy", entropy_.mean(), "nats", "mean exact entropy of softmax(logits / T)"});
+  }
+  if (reference_k1_.count() > 0) {
+    out.push_back({"reference_kl_k1", reference_k1_.mean(), "nats", "mean of log pi - log pi_ref"});
+    out.push_back({"reference_kl_k3", reference_k3_.mean(), "nats",
+                   "mean of e^-x + x - 1, x = log pi - log pi_ref"});
   }
   if (mismatch_.count() > 0) {
     const double mean = mismatch_ratio_.mean();

@@ -65,6 +65,7 @@ class PolicyMetrics {
   Traits traits_;
   Accumulator ratio_, log_ratio_, half_square_, k3_, log_diff_, shift_, abs_shift_, entropy_,
       weight_, penalty_, loss_;
+  Accumulator reference_k1_, reference_k3_;
   Accumulator mismatch_, mismatch_k3_, mismatch_ratio_, mismatch_shift_;
   double tokens_ = 0, positive_ = 0, negative_ = 0, left_out_ = 0;
   double masked_positive_ = 0, masked_negative_ = 0, bad_update_ = 0, nonzero_ = 0;

@@ -14,16 +14,16 @@
 namespace minirl::rl {
 
 struct Preset {
-  std::string name;
-  std::string loss;  // the registered loss behind it
-  std::string summary;
-  ParamMap params;  // defaults that differ from the loss'
+  std::string name = {};
+  std::string loss = {};  // the registered loss behind it
+  std::string summary = {};
+  ParamMap params = {};  // defaults that differ from the loss'
   // What the source used around the loss; the config applies them unless the user says otherwise.
-  std::optional<AdvantageEstimator> advantage;
-  std::optional<bool> normalize_adv_by_std;
-  std::optional<AggMode> aggregation;
-  std::string notes;  // what else the source does (KL, dynamic sampling, ...)
-  std::string page;   // docs/algorithms/<page>
+  std::optional<AdvantageEstimator> advantage = {};
+  std::optional<bool> normalize_adv_by_std = {};
+  std::optional<AggMode> aggregation = {};
+  std::string notes = {};  // what else the source does (KL, dynamic sampling, ...)
+  std::string page = {};   // docs/algorithms/<page>
 };
 
 const std::vector<Preset>& presets();              // sorted by name

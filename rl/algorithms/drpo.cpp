@@ -15,7 +15,7 @@ Traits traits_of(Anchor anchor) {
   traits.needs_recomputed = anchor == Anchor::recomputed;
   traits.weight_anchor = anchor;
   traits.ratio_form = true;
-  traits.has_penalty = true;
+  traits.penalty_key = "drpo_penalty_mean";
   return traits;
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("rl/advantage: the lead of the best over the second, and the leave-one
 
 TEST_CASE("rl/advantage: a group of one gets 0 and says so") {
   for (const std::string& name : estimator_names()) {
-    if (name == "raw") {
+    if (name == "raw" || needs_whole_batch(estimator_from_name(name))) {
       continue;
     }
     CAPTURE(name);
@@ -89,7 +89,7 @@ TEST_CASE("rl/advantage: a group of one gets 0 and says so") {
 TEST_CASE(
     "rl/advantage: equal rewards give exactly 0 whatever their value, and the group is reported") {
   for (const std::string& name : estimator_names()) {
-    if (name == "raw") {
+    if (name == "raw" || needs_whole_batch(estimator_from_name(name))) {
       continue;
     }
     CAPTURE(name);
@@ -172,6 +172,67 @@ TEST_CASE("rl/advantage: a reward that is not finite is a data error") {
       FAIL("accepted");
     } catch (const Error& e) {
       CHECK(e.code() == Exit::data);
+    }
+  }
+}
+
+TEST_CASE("rl/advantage: REINFORCE++ whitens over the tokens of the batch") {
+  constexpr double kPrinted = 5e-6;
+  // Two prompts with one completion each: 2 tokens with reward 1, 3 tokens with reward 0.
+  const std::vector<GroupOutcome> groups{{{1}, {2}}, {{0}, {3}}};
+  const auto got = batch_advantages(groups, options(AdvantageEstimator::reinforce_pp));
+  CHECK(near(got[0][0], 1.09545, kPrinted));
+  CHECK(near(got[1][0], -0.730297, kPrinted));
+  // With the baseline, groups of one have nothing left.
+  for (const auto& g :
+       batch_advantages(groups, options(AdvantageEstimator::reinforce_pp_baseline))) {
+    CHECK(same_bits(g[0], 0.0));
+  }
+  // Group means are taken first: (1, 0) and (1, 1, 1, 0) become (.5, -.5) and (.25, .25, .25,
+  // -.75).
+  const std::vector<GroupOutcome> two{{{1, 0}, {1, 1}}, {{1, 1, 1, 0}, {1, 1, 1, 1}}};
+  std::vector<AdvantageReport> reports;
+  const auto baseline =
+      batch_advantages(two, options(AdvantageEstimator::reinforce_pp_baseline), &reports);
+  const double variance = (2 * .25 + 3 * .0625 + .5625) / 5;
+  CHECK(near(baseline[0][0], .5 / std::sqrt(variance + 1e-8), kClosedForm));
+  CHECK(near(baseline[1][3], -.75 / std::sqrt(variance + 1e-8), kClosedForm));
+  REQUIRE(reports.size() == 2);
+  CHECK(near(reports[1].reward_mean, .75, kClosedForm));
+  // A batch without variance: exactly 0.
+  const std::vector<GroupOutcome> flat{{{.1, .1, .1}, {1, 2, 3}}, {{.1}, {9}}};
+  for (const auto& g : batch_advantages(flat, options(AdvantageEstimator::reinforce_pp))) {
+    for (const double a : g) {
+      CHECK(same_bits(a, 0.0));
+    }
+  }
+}
+
+TEST_CASE("rl/advantage: GPG scales by the share of completions with a score") {
+  const std::vector<GroupOutcome> groups{{{1, 0, 0, 0}, {}}, {{0, 0, 0, 0}, {}}};
+  const auto got = batch_advantages(groups, options(AdvantageEstimator::gpg));
+  CHECK(near(got[0][0], .75 * 8, kClosedForm));
+  CHECK(near(got[0][1], -.25 * 8, kClosedForm));
+  CHECK(got[1][2] == 0);
+}
+
+TEST_CASE("rl/advantage: for the estimators of one group the batch is its groups") {
+  const std::vector<GroupOutcome> groups{{{1, 0, 1, 0, 0}, {10, 20, 30, 40, 100}},
+                                         {{0, 1}, {5, 6}}};
+  for (const std::string& name : estimator_names()) {
+    const auto estimator = estimator_from_name(name);
+    if (needs_whole_batch(estimator)) {
+      CHECK_THROWS_AS(group_advantages(groups[0].rewards, options(estimator)), Error);
+      continue;
+    }
+    CAPTURE(name);
+    const auto batch = batch_advantages(groups, options(estimator));
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto single =
+          group_advantages(groups[g].rewards, options(estimator), nullptr, groups[g].lengths);
+      for (std::size_t i = 0; i < single.size(); ++i) {
+        CHECK(same_bits(batch[g][i], single[i]));
+      }
     }
   }
 }

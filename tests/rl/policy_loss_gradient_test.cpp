@@ -18,6 +18,9 @@ constexpr double kDifference = 1e-7;
 /// Parameters under which each loss' bounds are met by ordinary tokens. A loss that is missing here
 /// takes part with its defaults.
 Settings usual_params(const std::string& name) {
+  if (name == "ipo") {
+    return {{"kl_tau", .3}};
+  }
   if (name == "spo") {
     return {{"epsilon", .2}};
   }
@@ -26,6 +29,9 @@ Settings usual_params(const std::string& name) {
   }
   if (name == "ppo") {
     return {{"clip_low", .2}, {"clip_high", .28}, {"dual_clip", 3.}};
+  }
+  if (name == "ipo") {
+    return {{"kl_tau", .3}};
   }
   return {};
 }

@@ -21,6 +21,13 @@ struct Row {
 const std::vector<Row>& rows() {
   static const std::vector<Row> list{
       {"PG-IS", "pg_is", {}, true},
+      {"PG-TIS C=3", "cispo", {{"cap", 3.}}, true},
+      {"CISPO[.8,1.2]", "cispo", {{"cap", 1.2}, {"floor", .8}}, true},
+      {"E1 .5", "bad_update_mask", {{"delta", .5}}, true},
+      {"relax-both a=.1", "relaxed_clip", {{"alpha", .1}}, true},
+      {"relax-high a=.1", "relaxed_clip", {{"alpha", .1}, {"relax", std::string("high")}}, true},
+      {"relax-low a=.1", "relaxed_clip", {{"alpha", .1}, {"relax", std::string("low")}}, true},
+      {"SAPO 1/1.05", "sapo", {{"anchor", std::string("rollout")}}, false},
       {"PPO .2/.28", "ppo", {{"clip_low", .2}, {"clip_high", .28}}, false},
       {"PPO dual c=3", "ppo", {{"clip_low", .2}, {"clip_high", .28}, {"dual_clip", 3.}}, false},
       {"DPPO-TV .2", "dppo_tv", {{"delta", .2}}, true},
@@ -112,14 +119,17 @@ TEST_CASE("rl/policy_loss: a token exactly on its boundary, and the two anchors"
       {"DPPO-TV d=.25", {"dppo_tv", {{"delta", .25}}}},
       {"PPO el=.25 eh=.5", {"ppo", {{"clip_low", .25}, {"clip_high", .5}}}},
       {"dual c=4", {"ppo", {{"clip_low", .2}, {"clip_high", .28}, {"dual_clip", 4.}}}},
+      {"E1 d=.5", {"bad_update_mask", {{"delta", .5}}}},
+      {"relax-both a=.125", {"relaxed_clip", {{"alpha", .125}}}},
+      {"TIS C=4", {"cispo", {{"cap", 4.}}}},
+      {"MiniRL .2/.28", {"mini_rl", {}}},
+      {"MiniRL-TIS C=3", {"mini_rl", {{"cap", 3.}}}},
       {"GRPO-mask .2/.28", {"ppo", {{"clip_low", .2}, {"clip_high", .28}}}},
   };
   int seen = 0;
   for (const Json& b : vectors().at("boundaries")) {
     const auto it = losses.find(b.at("loss").get<std::string>());
-    if (it == losses.end()) {
-      continue;
-    }
+    REQUIRE(it != losses.end());
     ++seen;
     CAPTURE(b.dump());
     const auto algorithm = make(it->second.first, it->second.second);
@@ -131,7 +141,7 @@ TEST_CASE("rl/policy_loss: a token exactly on its boundary, and the two anchors"
         b.at("pi").get<double>(), b.at("mu").get<double>(), b.at("A").get<double>(), old);
     CHECK(near(evaluate_one(*algorithm, token).dlogp, b.at("g").get<double>(), kClosedForm));
   }
-  CHECK(seen == 7);
+  CHECK(seen == 15);
 }
 
 TEST_CASE("rl/policy_loss: one step beyond the boundary is masked, the boundary itself is not") {

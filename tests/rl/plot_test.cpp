@@ -24,7 +24,9 @@ Plot line(std::vector<PlotPoint> points) {
 }  // namespace
 
 TEST_CASE("rl/plot: ticks are round, inside the range and evenly spaced") {
-  for (const auto& [low, high] : {std::pair(0.0, 1.0), {-0.0093, 0.0001}, {3.0, 8.0}, {0.0, 1e6}, {1e-9, 3e-9}, {-5.0, 5.0}, {99.9, 100.1}}) {
+  for (const auto& range : {std::pair(0.0, 1.0), {-0.0093, 0.0001}, {3.0, 8.0}, {0.0, 1e6}, {1e-9, 3e-9}, {-5.0, 5.0}, {99.9, 100.1}}) {
+    const double low = range.first;
+    const double high = range.second;
     const auto ticks = nice_ticks(low, high, 5);
     CAPTURE(low);
     CAPTURE(high);

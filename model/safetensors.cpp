@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -26,6 +28,74 @@ std::string_view format_name(DType t) {
     case DType::i64: return "I64";
     default: return "U8";
   }
+}
+
+using Json = nlohmann::json;
+using Refuse = std::function<void(const std::string& what)>;  // throws
+
+/// Parses the header. Two equal keys are legal JSON, and one of the two tensors would vanish silently: they are refused.
+Json parse_header_json(std::string_view text, const Refuse& refuse) {
+  std::set<std::string> names, fields;
+  std::string name, twice;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::key && depth == 1) {
+      name = parsed.get<std::string>();
+      fields.clear();
+      if (!names.insert(name).second) { twice = fmt::format("tensor '{}' is listed twice", name); }
+    } else if (event == Json::parse_event_t::key && depth == 2 && !fields.insert(parsed.get<std::string>()).second) {
+      twice = fmt::format("tensor '{}': '{}' is listed twice", name, parsed.get<std::string>());
+    }
+    return true;
+  };
+  Json header;
+  try {
+    header = Json::parse(text, watch);
+  } catch (const Json::exception&) { refuse("its header is not JSON"); }
+  if (!twice.empty()) { refuse(twice); }
+  if (!header.is_object()) { refuse("its header is not a JSON object"); }
+  return header;
+}
+
+std::map<std::string, std::string> parse_metadata(const Json& value, const Refuse& refuse) {
+  std::map<std::string, std::string> out;
+  if (!value.is_object()) { refuse("__metadata__ is not an object of strings"); }
+  for (const auto& [key, text] : value.items()) {
+    if (!text.is_string()) { refuse(fmt::format("__metadata__ '{}' is not a string", key)); }
+    out[key] = text.get<std::string>();
+  }
+  return out;
+}
+
+/// One tensor of the header; `data_size` bytes follow the header.
+SafetensorsFile::Entry parse_entry(const Json& value, std::size_t data_size, const Refuse& refuse) {
+  if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string() || !value.contains("shape") || !value["shape"].is_array() ||
+      !value.contains("data_offsets") || !value["data_offsets"].is_array() || value["data_offsets"].size() != 2) {
+    refuse("a dtype (text), a shape (list) and data_offsets (two numbers) are needed");
+  }
+  SafetensorsFile::Entry entry;
+  const auto dtype = value["dtype"].get<std::string>();
+  bool known = false;
+  for (const DType t : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64, DType::u8}) {
+    if (dtype == format_name(t)) { entry.dtype = t, known = true; }
+  }
+  if (!known) { refuse(fmt::format("dtype {} is not supported", dtype)); }
+  if (value["shape"].size() > Shape::kMaxRank) { refuse(fmt::format("{} dimensions, at most {} are supported", value["shape"].size(), Shape::kMaxRank)); }
+  auto bytes = static_cast<std::uint64_t>(size_of(entry.dtype));
+  for (const auto& d : value["shape"]) {
+    if (!d.is_number_unsigned()) { refuse(fmt::format("dimension {} is not a whole number", d.dump())); }
+    const auto n = d.get<std::uint64_t>();
+    constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<Index>::max());  // of a dimension and of every product
+    if (n > kLargest || __builtin_mul_overflow(bytes, n, &bytes) || bytes > kLargest) { refuse(fmt::format("shape {} is larger than any file", value["shape"].dump())); }
+    entry.shape.dim[static_cast<std::size_t>(entry.shape.rank++)] = static_cast<Index>(n);
+  }
+  const auto& offsets = value["data_offsets"];
+  if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()) { refuse(fmt::format("data_offsets {} are not whole numbers", offsets.dump())); }
+  entry.begin = offsets[0].get<std::size_t>();
+  entry.end = offsets[1].get<std::size_t>();
+  if (entry.begin > entry.end) { refuse(fmt::format("data_offsets [{}, {}] are reversed", entry.begin, entry.end)); }
+  if (entry.end > data_size) { refuse(fmt::format("its bytes [{}, {}) are outside the {} bytes of data: the file is cut short", entry.begin, entry.end, data_size)); }
+  if (entry.end - entry.begin != bytes) { refuse(fmt::format("shape {} of {} needs {} bytes, data_offsets give {}", entry.shape.str(), dtype, bytes, entry.end - entry.begin)); }
+  return entry;
 }
 
 }  // namespace
@@ -58,7 +128,7 @@ void SafetensorsFile::bad(const std::string& what, std::string_view hint) const 
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path) {
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not hang the program
   if (descriptor_ < 0) { fail(Exit::usage, file_error("read", path, errno)); }
   struct Guard {  // the destructor does not run when the constructor throws
     int& descriptor;
@@ -74,10 +144,14 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   if (file_size < 8 || ::pread(descriptor_, &header_size, 8, 0) != 8) { bad(fmt::format("it has {} bytes, not even a header length", file_size)); }
   std::string start(std::min<std::size_t>(file_size, 64), '\0');
   if (::pread(descriptor_, start.data(), start.size(), 0) != static_cast<ssize_t>(start.size())) { bad("it cannot be read"); }
-  if (start.rfind("version https://git-lfs", 0) == 0) { bad("it is a Git LFS pointer, the weights themselves were not downloaded", "run `git lfs pull` in the checkpoint's repository"); }
-  if (header_size > kMaxSafetensorsHeader || header_size > file_size - 8) {
-    bad(fmt::format("its header claims {} bytes, the file has {}", header_size, file_size), "the download may be incomplete, or this is another kind of file");
+  if (header_size > kMaxSafetensorsHeader) {  // text read as a length is far above the limit, so this names what is no safetensors file
+    const auto starts_with = [&](std::string_view text) { return start.rfind(text, 0) == 0; };
+    if (starts_with("version https://git-lfs")) { bad("it is a Git LFS pointer, the weights themselves were not downloaded", "run `git lfs pull` in the checkpoint's repository"); }
+    if (starts_with("<")) { bad("it is an HTML or XML page, not weights", "look at the page: the download was answered with a message"); }
+    if (starts_with("PK\x03\x04") || starts_with("\x80\x02")) { bad("it is a PyTorch archive (.bin, .pt)", "convert it to safetensors first"); }
+    bad(fmt::format("its header claims {} bytes, at most {} are allowed", header_size, kMaxSafetensorsHeader), "this is another kind of file, or it is damaged");
   }
+  if (header_size > file_size - 8) { bad(fmt::format("its header claims {} bytes, {} follow: the file is cut short", header_size, file_size - 8), "the copy or download may be incomplete"); }
   std::string json(header_size, '\0');
   std::size_t got = 0;
   while (got < json.size()) {
@@ -96,68 +170,24 @@ SafetensorsFile::~SafetensorsFile() {
 }
 
 void SafetensorsFile::parse_header(std::string_view text) {
-  // JSON objects with two equal keys are legal JSON, and one of the two tensors would vanish silently.
-  std::set<std::string> seen;
-  std::string duplicate;
-  const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-    if (event == nlohmann::json::parse_event_t::key && depth == 1 && !seen.insert(parsed.get<std::string>()).second) { duplicate = parsed.get<std::string>(); }
-    return true;
-  };
-  nlohmann::json header;
-  try {
-    header = nlohmann::json::parse(text, watch);
-  } catch (const nlohmann::json::exception&) { bad("its header is not JSON"); }
-  if (!duplicate.empty()) { bad(fmt::format("tensor '{}' is listed twice", duplicate)); }
-  if (!header.is_object()) { bad("its header is not a JSON object"); }
-  std::vector<std::pair<std::size_t, std::string>> order;
-  for (const auto& [name, value] : header.items()) {
+  const Json header = parse_header_json(text, [&](const std::string& what) { bad(what); });
+  std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::string>> order;
+  for (const auto& [key, value] : header.items()) {
+    const std::string& name = key;  // lambdas cannot capture a structured binding
     if (name == "__metadata__") {
-      if (!value.is_object()) { bad("__metadata__ is not an object of strings"); }
-      for (const auto& [k, v] : value.items()) {
-        if (!v.is_string()) { bad("__metadata__ is not an object of strings"); }
-        metadata_[k] = v.get<std::string>();
-      }
+      metadata_ = parse_metadata(value, [&](const std::string& what) { bad(what); });
       continue;
     }
-    const auto wrong = [&, tensor = name](const std::string& what) { bad(fmt::format("tensor '{}': {}", tensor, what)); };
-    if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string() || !value.contains("shape") || !value["shape"].is_array() ||
-        !value.contains("data_offsets") || !value["data_offsets"].is_array() || value["data_offsets"].size() != 2) {
-      wrong("dtype, shape and data_offsets are needed");
-    }
-    Entry entry;
-    const auto dtype = value["dtype"].get<std::string>();
-    bool known = false;
-    for (const DType t : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64, DType::u8}) {
-      if (dtype == format_name(t)) { entry.dtype = t, known = true; }
-    }
-    if (!known) { wrong(fmt::format("dtype {} is not supported", dtype)); }
-    if (value["shape"].size() > Shape::kMaxRank) { wrong(fmt::format("{} dimensions, at most {} are supported", value["shape"].size(), Shape::kMaxRank)); }
-    std::uint64_t bytes = static_cast<std::uint64_t>(size_of(entry.dtype));
-    for (const auto& d : value["shape"]) {
-      if (!d.is_number_unsigned()) { wrong("a dimension is not a whole number"); }
-      const auto n = d.get<std::uint64_t>();
-      if (n != 0 && bytes > data_size_ / n + 1) { wrong("its shape is larger than the file"); }  // also stops overflow
-      bytes *= n;
-      entry.shape.dim[static_cast<std::size_t>(entry.shape.rank++)] = static_cast<Index>(n);
-    }
-    const auto& offsets = value["data_offsets"];
-    if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()) { wrong("data_offsets are not whole numbers"); }
-    entry.begin = offsets[0].get<std::size_t>();
-    entry.end = offsets[1].get<std::size_t>();
-    if (entry.begin > entry.end || entry.end > data_size_) {
-      wrong(fmt::format("its bytes [{}, {}) are outside the {} bytes of data: the file is cut short", entry.begin, entry.end, data_size_));
-    }
-    if (entry.end - entry.begin != bytes) { wrong(fmt::format("shape {} of {} needs {} bytes, data_offsets give {}", entry.shape.str(), dtype, bytes, entry.end - entry.begin)); }
-    order.emplace_back(entry.begin, name);
+    const Entry entry = parse_entry(value, data_size_, [&](const std::string& what) { bad(fmt::format("tensor '{}': {}", name, what)); });
+    order.push_back({{entry.begin, entry.end}, name});
     entries_.emplace(name, entry);
   }
-  std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-    return std::pair(a.first, entries_[a.second].end) < std::pair(b.first, entries_[b.second].end);
-  });
+  std::sort(order.begin(), order.end());
   std::size_t at = 0;
-  for (const auto& [begin, name] : order) {
-    if (begin != at) { bad(fmt::format("tensor '{}' {} the one before it", name, begin < at ? "overlaps" : "leaves a gap after")); }
-    at = entries_[name].end;
+  for (const auto& [range, name] : order) {
+    if (range.first < at) { bad(fmt::format("tensor '{}' overlaps the one before it", name)); }
+    if (range.first > at) { bad(fmt::format("{} bytes before tensor '{}' belong to no tensor", range.first - at, name)); }
+    at = range.second;
   }
   if (at != data_size_) { bad(fmt::format("{} bytes follow the last tensor", data_size_ - at)); }
 }

@@ -41,14 +41,20 @@ std::vector<PlotPoint> thinned(const std::vector<PlotPoint>& points) {
   return out;
 }
 
-std::vector<PlotPoint> trailing_mean(const std::vector<PlotPoint>& points) {
-  const std::size_t window = std::max<std::size_t>(1, points.size() / 15);
+// Mean of the points around each one; a point that is not finite is left out.
+std::vector<PlotPoint> moving_mean(const std::vector<PlotPoint>& points) {
+  const std::size_t half = std::max<std::size_t>(1, points.size() / 30);
   std::vector<PlotPoint> out;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const std::size_t begin = i + 1 > window ? i + 1 - window : 0;
+    const std::size_t near = std::min({half, i, points.size() - 1 - i});  // symmetric, so that it does not lag
     double sum = 0;
-    for (std::size_t j = begin; j <= i; ++j) { sum += points[j].y; }
-    out.push_back({points[i].x, sum / static_cast<double>(i + 1 - begin)});
+    double count = 0;
+    for (std::size_t j = i - near; j <= i + near; ++j) {
+      if (!std::isfinite(points[j].y)) { continue; }
+      sum += points[j].y;
+      count += 1;
+    }
+    out.push_back({points[i].x, sum / count});
   }
   return out;
 }
@@ -152,7 +158,7 @@ std::string drawn(const PlotSeries& s, int color, const Frame& f) {
   const auto points = thinned(s.points);
   if (s.smooth && points.size() >= 20) {
     line(points, "faint");
-    line(trailing_mean(points), "");
+    line(moving_mean(points), "");
     return out;
   }
   line(points, s.markers ? "thin" : "");

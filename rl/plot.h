@@ -16,7 +16,7 @@ struct PlotSeries {
   std::string name;
   std::vector<PlotPoint> points;  // ascending x; a point that is not finite breaks the line
   bool markers = false;           // dots with bars, joined by a thin line; else a line
-  bool smooth = false;            // a faint raw line and, over it, its trailing mean
+  bool smooth = false;            // a faint raw line and, over it, its moving mean
 };
 
 struct Plot {

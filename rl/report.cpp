@@ -1,5 +1,6 @@
 #include "rl/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -55,7 +56,8 @@ std::string figures(const Rows& rows, const std::vector<Evaluation>& evaluations
     p.note = std::move(note);
     p.x_label = "step";
     for (auto& s : series) {
-      if (!s.points.empty()) { p.series.push_back(std::move(s)); }
+      const bool flat = std::all_of(s.points.begin(), s.points.end(), [](const PlotPoint& q) { return q.y == 0; });
+      if (!s.points.empty() && (!flat || p.series.empty())) { p.series.push_back(std::move(s)); }  // a further curve of zeros says nothing
     }
     return p;
   };
@@ -74,15 +76,19 @@ std::string figures(const Rows& rows, const std::vector<Evaluation>& evaluations
   plots.push_back(plot("KL to the rollout policy", "k3 estimate, nats", {curve(rows.train, "policy/approx_kl", "all updates"), curve(rows.train, "last_update/approx_kl", "last update")}));
   plots.push_back(plot("Entropy", "nats per token, exact", {curve(rows.train, "policy/entropy", "entropy")}));
   plots.push_back(plot("Largest ratio", "pi / mu over all tokens; 1 on the first update", {curve(rows.train, "policy/ratio_max", "ratio max")}));
-  plots.push_back(plot("Tokens outside the trust region", "fraction of tokens",
+  plots.push_back(plot("Outside the trust region", "fraction of tokens",
                        {curve(rows.train, "policy/clipfrac_upper", "above"), curve(rows.train, "policy/clipfrac_lower", "below"), curve(rows.train, "policy/masked_fraction", "masked")}));
   plots.push_back(plot("Gradient norm", "before clipping", {curve(rows.train, "train/grad_norm", "mean", true)}));
   plots.push_back(plot("Completion length", "tokens, the end token included", {curve(rows.train, "rollout/length_mean", "mean"), curve(rows.train, "rollout/length_max", "longest")}));
-  plots.push_back(plot("Where the signal is", "fractions",
-                       {curve(rows.train, "rollout/answered_frac", "answered"), curve(rows.train, "rollout/truncated_frac", "truncated"),
-                        curve(rows.train, "rollout/zero_variance_frac", "groups without signal")}));
+  Plot signal = plot("Where the signal is", "fractions",
+                     {curve(rows.train, "rollout/answered_frac", "answered"), curve(rows.train, "rollout/truncated_frac", "truncated"),
+                        curve(rows.train, "rollout/zero_variance_frac", "groups without signal")});
+  signal.y_min = 0, signal.y_max = 1;
+  plots.push_back(std::move(signal));
   plots.push_back(plot("Speed", "tokens per second", {curve(rows.train, "perf/sample_tokens_per_s", "sampling"), curve(rows.train, "perf/train_tokens_per_s", "training")}));
-  plots.push_back(plot("Pretraining loss", "nats per completion token", {curve(rows.pretrain, "pretrain/loss", "loss", true)}));
+  Plot pretraining = plot("Pretraining loss", "nats per completion token, logarithmic", {curve(rows.pretrain, "pretrain/loss", "loss", true)});
+  pretraining.logarithmic = true;
+  plots.push_back(std::move(pretraining));
   std::string out;
   for (const auto& p : plots) { out += plot_figure(p); }
   return out;

@@ -25,6 +25,18 @@ bool holds_something(const fs::path& folder) {
   return !error && entries != fs::directory_iterator();
 }
 
+// Only the beginnings of a run whose process was killed before it had computed anything.
+bool abandoned(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    bool ours = name.find(".tmp-") != std::string::npos && name.front() == '.';
+    for (const char* e : kEntries) { ours = ours || name == e; }
+    if (!ours || (entry.is_directory() && holds_something(entry.path()))) { return false; }
+  }
+  return !error && !is_run(folder);
+}
+
 Json to_json(const NamedValues& values) {
   Json out = Json::object();
   for (const auto& [key, value] : values) { out[key] = value; }
@@ -41,7 +53,7 @@ bool is_run(const fs::path& folder) {
 RunDir::RunDir(const LoadedConfig& loaded, const ConfigSource& source, const std::vector<std::string>& command_line, Open mode)
     : root_(fs::path(loaded.config.run.dir) / loaded.config.run.name) {
   MINIRL_CHECK(!loaded.config.run.name.empty(), "the run has no name");
-  const bool taken = holds_something(root_);
+  const bool taken = holds_something(root_) && !abandoned(root_);
   if (mode == Open::fresh && taken) {
     fail(Exit::usage, fmt::format("the run '{}' exists already", root_.string()),
          is_run(root_) ? "--resume goes on with it, --overwrite replaces it, --run-name NAME starts another"

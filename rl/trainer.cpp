@@ -190,10 +190,11 @@ void Trainer::evaluate_now() {
 
 void Trainer::train() {
   observer_.phase(Phase::train, progress_.step, config_.train.steps);
-  if (progress_.step == 0) {
-    save();
-    evaluate_now();
-  }
+  const auto evaluation_due = [this] {
+    return progress_.step == 0 || progress_.step == config_.train.steps || (config_.eval.every > 0 && progress_.step % config_.eval.every == 0);
+  };
+  if (progress_.step == 0) { save(); }
+  if (evaluation_due()) { evaluate_now(); }  // also the one that a killed process did not come to
   while (progress_.step < config_.train.steps) {
     stop_if_asked();
     try {
@@ -204,9 +205,8 @@ void Trainer::train() {
     }
     const bool last = progress_.step == config_.train.steps;
     if (last || (config_.checkpoint.every > 0 && progress_.step % config_.checkpoint.every == 0)) { save(); }
-    if (last || (config_.eval.every > 0 && progress_.step % config_.eval.every == 0)) { evaluate_now(); }
+    if (evaluation_due()) { evaluate_now(); }
   }
-  evaluate_now();  // after a resume that found only this missing
 }
 
 std::vector<TrainItem> Trainer::freeze_anchors(std::span<const Group> groups) {

@@ -75,6 +75,21 @@ TEST_CASE("cli: a run leaves the documented folder, readable by programs and peo
     CHECK(row.contains("train/loss"));
   }
   CHECK(train == 4);
+  // docs/formats.md knows every field.
+  const std::string page = read_file(std::string(MINIRL_SOURCE_DIR) + "/docs/formats.md");
+  for (const auto& row : all) {
+    for (const auto& item : row.items()) {
+      const std::string key = item.key();
+      const auto slash = key.find('/');
+      const bool reason = key.rfind("_fraction") == key.size() - 9;
+      const std::string group = key.substr(0, slash == std::string::npos ? 0 : slash);
+      const std::string told = group == "policy" || group == "last_update" ? key.substr(slash + 1) : key;
+      const auto named = [&](std::string_view name) { return page.find(fmt::format("`{}`", name)) != std::string::npos; };
+      const auto without = [&](std::string_view end) { return told.size() > end.size() ? told.substr(0, told.size() - end.size()) : told; };
+      const bool known = named(told) || named(without("_lower")) || (reason && named(without("_fraction")));
+      CHECK_MESSAGE(known, key << " is not in docs/formats.md");
+    }
+  }
   const Json rollout = Json::parse(dir.read("runs/qwen3/rollouts/step-000001.jsonl").substr(0, dir.read("runs/qwen3/rollouts/step-000001.jsonl").find('\n')));
   CHECK(rollout.at("ids").size() == rollout.at("logp").size());
   const std::string html = dir.read("runs/qwen3/report.html");
@@ -158,14 +173,21 @@ TEST_CASE("cli: a killed run resumes to the same bits, without a doubled or torn
 
 TEST_CASE("cli: under a constant learning rate a longer run is the shorter one continued") {
   const Folder dir;
-  const auto constant = [](std::vector<std::string> more) {
-    more.insert(more.end(), {"--set", "train.lr_schedule=constant"});
-    return tiny_run(more);
+  const std::vector<std::string> constant = {"--set", "train.lr_schedule=constant"};
+  const auto args = [&](std::vector<std::string> more) {
+    more.insert(more.end(), constant.begin(), constant.end());
+    return tiny_run(std::move(more));
   };
-  REQUIRE(dir.run(constant({})).code == 0);
-  const auto longer = dir.run(constant({"--resume", "--set", "train.steps=6"}));
+  REQUIRE(dir.run(args({})).code == 0);
+  const auto longer = dir.run(args({"--resume", "--set", "train.steps=6"}));
   REQUIRE_MESSAGE(longer.code == 0, longer.err);
-  REQUIRE(dir.run(constant({"--run-name", "straight", "--set", "train.steps=6"})).code == 0);
+  REQUIRE(dir.run(args({"--run-name", "straight", "--set", "train.steps=6"})).code == 0);
+  // Under a schedule the length is part of what was computed.
+  const auto scheduled = dir.run(tiny_run({"--run-name", "linear", "--set", "train.lr_schedule=linear"}));
+  REQUIRE(scheduled.code == 0);
+  const auto refused = dir.run(tiny_run({"--run-name", "linear", "--resume", "--set", "train.lr_schedule=linear", "--set", "train.steps=6"}));
+  CHECK(refused.code == 2);
+  CHECK_MESSAGE(refused.err.find("train.steps: 4 before, 6 now") != std::string::npos, refused.err);
   CHECK(weights_hash(dir, "step-000006") == weights_hash(dir, "step-000006", "straight"));
 }
 

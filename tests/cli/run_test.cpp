@@ -158,10 +158,14 @@ TEST_CASE("cli: a killed run resumes to the same bits, without a doubled or torn
 
 TEST_CASE("cli: under a constant learning rate a longer run is the shorter one continued") {
   const Folder dir;
-  REQUIRE(dir.run(tiny_run()).code == 0);
-  const auto longer = dir.run(tiny_run({"--resume", "--set", "train.steps=6"}));
+  const auto constant = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"--set", "train.lr_schedule=constant"});
+    return tiny_run(more);
+  };
+  REQUIRE(dir.run(constant({})).code == 0);
+  const auto longer = dir.run(constant({"--resume", "--set", "train.steps=6"}));
   REQUIRE_MESSAGE(longer.code == 0, longer.err);
-  REQUIRE(dir.run(tiny_run({"--run-name", "straight", "--set", "train.steps=6"})).code == 0);
+  REQUIRE(dir.run(constant({"--run-name", "straight", "--set", "train.steps=6"})).code == 0);
   CHECK(weights_hash(dir, "step-000006") == weights_hash(dir, "step-000006", "straight"));
 }
 

@@ -3,8 +3,8 @@ SHELL := /bin/sh
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD := build/release
 # Everything that the build and the tests need. Nothing else is ever downloaded.
-PACKAGES := cmake ninja-build pkg-config libfmt-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libssl-dev \
-            libboost-dev doctest-dev libeigen3-dev
+PACKAGES := cmake ninja-build pkg-config libfmt-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libssl-dev libboost-dev \
+            doctest-dev libeigen3-dev
 CONFIG ?= qwen3.toml
 ARGS ?=
 

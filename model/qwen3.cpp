@@ -50,8 +50,10 @@ class Qwen3 final : public Decoder {
     Var x = ops::embedding(tape, {embed_}, batch.ids);
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       const Layer& w = layers_[l];
-      x = ops::add(tape, x, attention(pass, batch, rope, w, static_cast<Index>(l), ops::rmsnorm(tape, x, {w.input_norm}, config_.rms_norm_eps)));
-      x = ops::add(tape, x, mlp(tape, w, ops::rmsnorm(tape, x, {w.post_norm}, config_.rms_norm_eps)));
+      const Var normed = ops::rmsnorm(tape, x, {w.input_norm}, config_.rms_norm_eps);
+      x = ops::add(tape, x, attention(pass, batch, rope, w, static_cast<Index>(l), normed));
+      const Var normed_again = ops::rmsnorm(tape, x, {w.post_norm}, config_.rms_norm_eps);
+      x = ops::add(tape, x, mlp(tape, w, normed_again));
     }
     return x;
   }
@@ -82,7 +84,11 @@ class Qwen3 final : public Decoder {
   }
 
   static Var mlp(Tape& tape, const Layer& w, const Var& x) {
-    return ops::linear(tape, ops::swiglu(tape, ops::linear(tape, x, {w.gate}), ops::linear(tape, x, {w.up})), {w.down});
+    // One statement each: the order on the tape is the order in which gradients are added, and the language
+    // leaves the order of function arguments open (gcc and clang differ).
+    const Var gate = ops::linear(tape, x, {w.gate});
+    const Var up = ops::linear(tape, x, {w.up});
+    return ops::linear(tape, ops::swiglu(tape, gate, up), {w.down});
   }
 
   Param* embed_ = nullptr;

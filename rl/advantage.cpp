@@ -144,6 +144,16 @@ std::string estimator_words(AdvantageEstimator estimator) {
 std::vector<std::string> estimator_names() {
   std::vector<std::string> out;
   for (const auto& e : kEstimators) {
+    if (!needs_whole_batch(e.estimator)) {
+      out.emplace_back(e.name);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> batch_estimator_names() {
+  std::vector<std::string> out;
+  for (const auto& e : kEstimators) {
     out.emplace_back(e.name);
   }
   return out;
@@ -157,7 +167,7 @@ AdvantageEstimator estimator_from_name(std::string_view name) {
     }
     list += (list.empty() ? "" : ", ") + std::string(e.name);
   }
-  const std::string near = nearest_name(name, estimator_names());
+  const std::string near = nearest_name(name, batch_estimator_names());
   fail(Exit::usage, fmt::format("unknown advantage estimator '{}'", name),
        (near.empty() ? "" : fmt::format("did you mean '{}'? ", near)) + "known: " + list);
 }

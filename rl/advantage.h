@@ -24,7 +24,8 @@ enum class AdvantageEstimator {
 };
 std::string_view estimator_name(AdvantageEstimator estimator);  // "group-mean", "rloo", ...
 AdvantageEstimator estimator_from_name(std::string_view name);  // Exit::usage, "did you mean"
-std::vector<std::string> estimator_names();
+std::vector<std::string> estimator_names();        // those that group_advantages can serve
+std::vector<std::string> batch_estimator_names();  // all: what batch_advantages can serve
 std::string estimator_words(AdvantageEstimator estimator);
 
 /// Is it a function of the whole batch, not of one group?

@@ -171,6 +171,9 @@ void check_algorithm(const Config& c, Checks& checks) {
                  fmt::format("{} needs {}, which this version does not provide", name,
                              t.needs_reference ? "a reference model" : t.needs_topk ? "the top-k probabilities of the rollout" : "averaged rollout weights"),
                  "choose another algorithm");
+  checks.require(!t.needs_seq_mean_token_mean || c.algorithm.loss_agg_mode == "seq-mean-token-mean", "algorithm.loss_agg_mode",
+                 fmt::format("{} is a loss of whole sequences and is averaged as seq-mean-token-mean, not {}", name, c.algorithm.loss_agg_mode),
+                 "--set algorithm.loss_agg_mode=seq-mean-token-mean");
 }
 
 void add_warnings(LoadedConfig& loaded) {

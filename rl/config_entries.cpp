@@ -10,7 +10,7 @@ namespace minirl::rl {
 
 std::vector<std::string> model_families() { return DecoderFamilies::names(); }
 std::vector<std::string> schedule_choices() { return {"constant", "linear", "cosine"}; }
-std::vector<std::string> advantage_choices() { return estimator_names(); }
+std::vector<std::string> advantage_choices() { return batch_estimator_names(); }
 std::vector<std::string> reward_choices() { return Rewards::names(); }
 
 std::vector<ParamSpec> task_specs(const std::string& name) { return data::Tasks::find("task", name).params; }

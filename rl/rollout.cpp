@@ -65,15 +65,19 @@ void score_groups(std::span<Group> groups, const RewardOptions& options, int thr
 }
 
 void set_advantages(std::span<Group> groups, const AdvantageOptions& options) {
-  for (Group& g : groups) {
-    std::vector<double> rewards;
-    std::vector<Index> lengths;
+  std::vector<GroupOutcome> outcomes;
+  for (const Group& g : groups) {
+    GroupOutcome& outcome = outcomes.emplace_back();
     for (const Rollout& r : g.rollouts) {
-      rewards.push_back(r.reward);
-      lengths.push_back(static_cast<Index>(r.ids.size()));
+      outcome.rewards.push_back(r.reward);
+      outcome.lengths.push_back(static_cast<Index>(r.ids.size()));
     }
-    const auto advantages = group_advantages(rewards, options, &g.report, lengths);
-    for (std::size_t i = 0; i < advantages.size(); ++i) { g.rollouts[i].advantage = advantages[i]; }
+  }
+  std::vector<AdvantageReport> reports;
+  const auto advantages = batch_advantages(outcomes, options, &reports);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    groups[g].report = reports[g];
+    for (std::size_t i = 0; i < advantages[g].size(); ++i) { groups[g].rollouts[i].advantage = advantages[g][i]; }
   }
 }
 

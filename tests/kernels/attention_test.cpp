@@ -272,6 +272,29 @@ TEST_CASE("kernels/attention: a sequence does not depend on its neighbours in th
   }
 }
 
+TEST_CASE_TEMPLATE("kernels/attention: a key is not touched by the queries before it, not even with a factor of zero", T, float, double) {
+  // A zero times NaN is NaN, and a zero added to -0 is +0: what is absent must be left out, not multiplied away.
+  for (const AttentionDims& dims : {AttentionDims{4, 2, 32}, AttentionDims{3, 1, 20}}) {
+    for (const Index last : {5, 31, 32, 40, 70}) {  // the position of the key; its tile has absent keys behind it, too
+      Batch<T> batch(dims, {last + 1}, 750);
+      const Outputs clean = run(with_threads(1), batch);
+      for (Tensor* t : {&batch.k, &batch.v}) {
+        Tensor row = t->slice(last, last + 1);
+        for (T& x : row.template span<T>()) { x = std::numeric_limits<T>::quiet_NaN(); }
+      }
+      for (const Isa isa : isas()) {
+        const UseIsa use(isa);
+        CAPTURE(name(isa));
+        CAPTURE(last);
+        const Outputs poisoned = run(with_threads(1), batch);
+        const Tensor Outputs::*const of_queries[] = {&Outputs::o, &Outputs::lse, &Outputs::dq};
+        for (const auto member : of_queries) { CHECK(same_bits((poisoned.*member).slice(0, last), (clean.*member).slice(0, last))); }
+        CHECK_FALSE(same_bits(poisoned.o.slice(last, last + 1), clean.o.slice(last, last + 1)));  // its own query sees it
+      }
+    }
+  }
+}
+
 TEST_CASE("kernels/attention: wrong shapes, tiles and runs are refused") {
   const AttentionDims dims{4, 2, 32};
   Batch<float> b(dims, {40}, 800);

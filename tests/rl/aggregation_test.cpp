@@ -153,6 +153,24 @@ TEST_CASE("rl/aggregation: names go both ways and a typo gets a suggestion") {
                        doctest::Contains("did you mean 'token-mean'"), Error);
 }
 
+TEST_CASE("rl/aggregation: on the first update the loss is 0 and the gradient is not") {
+  // Mean-centred advantages of one group, equal lengths, all ratios 1: the loss is minus the mean
+  // advantage.
+  const auto algorithm = make("ppo", {});
+  const std::vector<double> advantages{.75, -.25, -.25, -.25};
+  const Totals totals{4, 4};
+  double loss = 0;
+  double size = 0;
+  for (const double advantage : advantages) {
+    const TokenResult r =
+        evaluate_one(*algorithm, TokenInput::from_probabilities(.5, .5, advantage));
+    loss += token_weight(AggMode::token_mean, totals, 1, 0) * r.loss;
+    size += std::fabs(token_weight(AggMode::token_mean, totals, 1, 0) * r.dlogp);
+  }
+  CHECK(loss == 0);
+  CHECK(near(size, .375, kRounding));
+}
+
 TEST_CASE("rl/aggregation: batch mean and mean of row means differ, and each has its name") {
   // Rows of 5 and 1 valid tokens; token losses 2 and 10.
   const std::vector<Sequence> rows{{{2, 2, 2, 2, 2}, {1, 1, 1, 1, 1}}, {{10}, {1}}};

@@ -76,7 +76,7 @@ TEST_CASE("rl/docs: every parameter of every loss stands on its page with its de
     const std::string page =
         read_text(std::filesystem::path(MINIRL_SOURCE_DIR) / "docs" / "algorithms" / info.page);
     CAPTURE(name);
-    CHECK(page.find("`" + name + "`") != std::string::npos);
+    CHECK(page.find(fmt::format("`{}`", name)) != std::string::npos);
     for (const ParamSpec& spec : info.params) {
       CAPTURE(spec.name);
       const std::size_t at = page.find("| " + spec.name + " |");
@@ -87,12 +87,22 @@ TEST_CASE("rl/docs: every parameter of every loss stands on its page with its de
   }
 }
 
+TEST_CASE("rl/docs: the list of algorithms names every loss and every preset") {
+  const std::string list =
+      read_text(std::filesystem::path(MINIRL_SOURCE_DIR) / "docs" / "algorithms" / "README.md");
+  for (const std::string& name : algorithm_names()) {
+    CAPTURE(name);
+    CHECK(list.find(fmt::format("`{}`", name)) != std::string::npos);
+    CHECK(list.find(fmt::format("({})", algorithm_info(name).page)) != std::string::npos);
+  }
+}
+
 TEST_CASE("rl/docs: every preset stands on its page") {
   for (const Preset& preset : presets()) {
     CAPTURE(preset.name);
     const std::string page =
         read_text(std::filesystem::path(MINIRL_SOURCE_DIR) / "docs" / "algorithms" / preset.page);
-    CHECK(page.find("`" + preset.name + "`") != std::string::npos);
+    CHECK(page.find(fmt::format("`{}`", preset.name)) != std::string::npos);
   }
 }
 

@@ -88,6 +88,15 @@ TEST_CASE("rl/dppo_topk: the boundary is strict") {
     algorithm->evaluate_tokens(std::span(&beyond, 1), std::span(&result, 1));
     CHECK(result.masked());
     CHECK(near(result.ratio, 1.2, 1e-15));
+    // The other side, and the way back.
+    TokenInput falling = TokenInput::from_probabilities(.5, .6, -1);
+    falling.rollout.topk_tv = falling.rollout.topk_kl = .25;
+    CHECK_FALSE(evaluate_one(*algorithm, falling).masked());
+    falling.rollout.topk_tv = falling.rollout.topk_kl = .25 + 0x1p-50;
+    CHECK(evaluate_one(*algorithm, falling).reasons ==
+          (MaskReason::divergence_negative | MaskReason::outside_lower));
+    falling.advantage = 1;
+    CHECK_FALSE(evaluate_one(*algorithm, falling).masked());
   }
 }
 

@@ -183,6 +183,76 @@ TEST_CASE("rl/policy_loss: one step beyond the boundary is masked, the boundary 
       evaluate_one(*kl, TokenInput::from_probabilities(bounds->lower - 1e-9, .3, 1)).masked());
 }
 
+TEST_CASE("rl/policy_loss: every loss and every boundary of the vectors is covered") {
+  for (const auto& item : vectors().at("tokens")[0].at("g").items()) {
+    const std::string label = item.key();
+    bool found = false;
+    for (const Row& row : rows()) {
+      found = found || row.label == label;
+    }
+    CHECK_MESSAGE(found, label);
+  }
+}
+
+TEST_CASE("rl/policy_loss: E1 is not strict, all other masks are") {
+  const double step = 0x1p-40;
+  const auto at = [](const Algorithm& algorithm, double pi, double mu, double advantage,
+                     double old) {
+    return evaluate_one(algorithm, TokenInput::from_probabilities(pi, mu, advantage, old)).reasons;
+  };
+  const auto e1 = make("bad_update_mask", {{"delta", .5}});
+  CHECK(at(*e1, .25, .75, -1, .75) == (MaskReason::bad_update | MaskReason::outside_lower));
+  CHECK(at(*e1, .25 + step, .75, -1, .75) == 0);
+  const auto ipo = make("ipo", {{"delta", .25}});
+  CHECK(at(*ipo, .75, .5, 1, .5) == 0);
+  CHECK(at(*ipo, .75 + step, .5, 1, .5) ==
+        (MaskReason::divergence_any_sign | MaskReason::outside_upper));
+  // Coming back, too: the test of the direction is missing on purpose.
+  CHECK(at(*ipo, .25 - step, .5, 1, .5) ==
+        (MaskReason::divergence_any_sign | MaskReason::outside_lower));
+  const auto mini = make("mini_rl", {{"clip_low", .25}, {"clip_high", .5}});
+  CHECK(at(*mini, .75, .6, 1, .5) == 0);
+  CHECK(at(*mini, .75 + step, .6, 1, .5) == (MaskReason::clipped_high | MaskReason::outside_upper));
+  CHECK(at(*mini, .375, .6, -1, .5) == 0);
+  CHECK(at(*mini, .375 - step, .6, -1, .5) ==
+        (MaskReason::clipped_low | MaskReason::outside_lower));
+  const auto relaxed =
+      make("relaxed_clip", {{"alpha", .125}, {"clip_low", .25}, {"clip_high", .5}});
+  CHECK(at(*relaxed, .75, .5, 1, .5) == 0);
+  CHECK(at(*relaxed, .75 + step, .5, 1, .5) ==
+        (MaskReason::clipped_high | MaskReason::outside_upper));
+  CHECK(at(*relaxed, .375, .5, -1, .5) == 0);
+  CHECK(at(*relaxed, .375 - step, .5, -1, .5) ==
+        (MaskReason::clipped_low | MaskReason::outside_lower));
+  CHECK(at(*relaxed, .75, .125, 1, .125) == (MaskReason::clipped_high | MaskReason::outside_upper));
+  CHECK(at(*relaxed, .75, .125 - step, 1, .125) ==
+        (MaskReason::relaxed | MaskReason::outside_upper));
+  CHECK(at(*relaxed, .03, .125 - step, -1, .125) ==
+        (MaskReason::relaxed | MaskReason::outside_lower));
+}
+
+TEST_CASE("rl/policy_loss: a cap truncates the weight and keeps the token, a floor lifts it") {
+  const auto cispo = make("cispo", {{"cap", 3.}, {"floor", .5}});
+  const TokenResult high = evaluate_one(*cispo, TokenInput::from_probabilities(.5, .0625, 1));
+  CHECK(high.dlogp == -3);
+  CHECK(high.reasons == MaskReason::capped);
+  const TokenResult low = evaluate_one(*cispo, TokenInput::from_probabilities(.0625, .5, -1));
+  CHECK(low.dlogp == .5);
+  CHECK(low.reasons == MaskReason::floored);
+  const TokenInput rare = TokenInput::from_probabilities(.5, .0625, 1);
+  CHECK(evaluate_one(*make("cispo", {{"cap", std::string("off")}}), rare).dlogp == -8);
+}
+
+TEST_CASE("rl/ipo: the squared log-ratio is paid by dropped tokens too") {
+  const auto ipo = make("ipo", {{"delta", .1}, {"kl_tau", .3}});
+  const TokenResult got = evaluate_one(*ipo, TokenInput::from_probabilities(.75, .5, 1));
+  const double log_ratio = std::log(1.5);
+  CHECK(got.masked());
+  CHECK(near(got.loss, .3 * log_ratio * log_ratio, kClosedForm));
+  CHECK(near(got.dlogp, .6 * log_ratio, kClosedForm));
+  CHECK(near(got.penalty, got.loss, kClosedForm));
+}
+
 TEST_CASE(
     "rl/policy_loss: the published example: a rare token passes DPPO and a frequent one does not, "
     "PPO the other way") {

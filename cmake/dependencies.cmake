@@ -4,6 +4,5 @@ find_package(tomlplusplus REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)   # SHA-256
-find_package(Boost 1.74 REQUIRED)                   # headers only: exact numbers in the reward
 find_package(Threads REQUIRED)
 find_package(Boost 1.74 REQUIRED)                  # Multiprecision: exact answers in rewards

@@ -142,8 +142,8 @@ TEST_CASE("model/pretrained: every field of config.json that is missing or wrong
     CHECK(contains(message, (saved.path() / "config.json").string()));
     CHECK(contains(message, field));
   };
-  for (const char* field : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-                            "max_position_embeddings", "rms_norm_eps", "rope_theta", "tie_word_embeddings", "model_type"}) {
+  for (const std::string field : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+                                  "max_position_embeddings", "rms_norm_eps", "rope_theta", "tie_word_embeddings", "model_type"}) {
     CAPTURE(field);
     Json doc = good;
     doc.erase(field);
@@ -152,11 +152,11 @@ TEST_CASE("model/pretrained: every field of config.json that is missing or wrong
       doc[field] = wrong;
       refused(doc, field);
     }
-    doc[field] = std::string(field) == "model_type" ? Json(3) : Json("3");
+    doc[field] = field == "model_type" ? Json(3) : Json("3");
     refused(doc, field);
   }
-  for (const char* field : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
-                            "max_position_embeddings"}) {
+  for (const std::string field : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
+                                  "max_position_embeddings"}) {
     CAPTURE(field);
     for (const Json& wrong : {Json(0), Json(-4), Json(2.5), Json(true), Json(std::uint64_t{1} << 63), Json(std::int64_t{1} << 40)}) {
       Json doc = good;
@@ -168,10 +168,11 @@ TEST_CASE("model/pretrained: every field of config.json that is missing or wrong
       {"model_type", "llama"}, {"hidden_act", "gelu"}, {"hidden_act", 3}, {"rope_scaling", {{"type", "yarn"}}}, {"attention_bias", true}, {"use_sliding_window", true},
       {"quantization_config", {{"bits", 4}}}, {"layer_types", {"full_attention", "sliding_attention"}}, {"rms_norm_eps", 0}, {"rms_norm_eps", -1e-6},
       {"rope_theta", 1}, {"rope_theta", -1e4}, {"head_dim", 7}, {"head_dim", 258}, {"num_key_value_heads", 3}};
-  for (const auto& [field, value] : unsupported) {
+  for (const auto& entry : unsupported) {
+    const std::string field = entry.first;
     CAPTURE(field);
     Json doc = good;
-    doc[field] = value;
+    doc[field] = entry.second;
     refused(doc, field);
   }
   for (const char* text : {"", "not JSON", "{\"vocab_size\": 53", "[]", "3"}) {
@@ -210,7 +211,7 @@ TEST_CASE("model/pretrained: fields that other writers leave out or place elsewh
 
 TEST_CASE("model/pretrained: missing, unexpected, misshapen and broken tensors are named and leave a model as it was") {
   struct Fault {
-    const char* what;
+    std::string what;
     std::function<void(Tensors&)> make;
     std::vector<std::string> message;
   };
@@ -235,7 +236,7 @@ TEST_CASE("model/pretrained: missing, unexpected, misshapen and broken tensors a
   };
   const Saved saved;
   for (const Fault& fault : faults) {
-    CAPTURE(std::string(fault.what));
+    CAPTURE(fault.what);
     Tensors tensors = tensors_of(*saved.model);
     fault.make(tensors);
     saved.write_weights(tensors);
@@ -252,14 +253,15 @@ TEST_CASE("model/pretrained: missing, unexpected, misshapen and broken tensors a
 
 TEST_CASE("model/pretrained: a config that asks for more than the weights hold is refused before memory is taken") {
   const Saved saved;
-  for (const auto& [field, part] : {std::pair{"vocab_size", "model.embed_tokens.weight"}, {"hidden_size", "model.embed_tokens.weight"},
-                                    {"num_hidden_layers", "model.layers.2.self_attn.q_proj.weight"}, {"intermediate_size", "model.layers.0.mlp.gate_proj.weight"},
-                                    {"num_attention_heads", "model.layers.0.self_attn.q_proj.weight"}}) {
+  for (const auto& entry : {std::pair{"vocab_size", "model.embed_tokens.weight"}, {"hidden_size", "model.embed_tokens.weight"},
+                            {"num_hidden_layers", "model.layers.2.self_attn.q_proj.weight"}, {"intermediate_size", "model.layers.0.mlp.gate_proj.weight"},
+                            {"num_attention_heads", "model.layers.0.self_attn.q_proj.weight"}}) {
+    const std::string field = entry.first;
     CAPTURE(field);
     Json doc = saved.config();
     doc[field] = 2147483646;
     saved.write_config(doc);
-    CHECK(contains(refusal(saved.path()), part));
+    CHECK(contains(refusal(saved.path()), entry.second));
     saved.write_config(Json::parse(config_json(tiny_config(), {})));
   }
 }

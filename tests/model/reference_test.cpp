@@ -12,7 +12,7 @@ using namespace minirl;
 
 namespace {
 
-constexpr const char* kCases[] = {"mha_tied", "gqa2_untied", "gqa4_tied", "wide_heads_bf16", "long_rows_tied"};
+const std::string kCases[] = {"mha_tied", "gqa2_untied", "gqa4_tied", "wide_heads_bf16", "long_rows_tied"};
 
 // Errors are relative to the largest magnitude of the tensor. fp64: some hundred roundings of 2^-53 through three layers
 // stay four digits below. fp32: the same number of roundings of 2^-24 = 6e-8.
@@ -28,7 +28,7 @@ struct Case {
   Tensor targets, rows;
   double temperature;
 
-  Case(const char* name, DType dtype)
+  Case(const std::string& name, DType dtype)
       : directory(std::filesystem::path(MINIRL_SOURCE_DIR) / "tests/reference/fixtures/qwen3" / name),
         expected(directory / "expected.safetensors"), model(load_pretrained(directory, dtype)),
         temperature(std::stod(expected.metadata().at("temperature"))) {
@@ -75,7 +75,7 @@ double tolerance(DType dtype) { return dtype == DType::f64 ? kTolerance64 : kTol
 
 TEST_CASE("model/reference: logits, log-probabilities and entropies are those of an independent PyTorch") {
   for (const DType dtype : {DType::f64, DType::f32}) {
-    for (const char* name : kCases) {
+    for (const std::string& name : kCases) {
       CAPTURE(name);
       CAPTURE(minirl::name(dtype));
       Case c(name, dtype);
@@ -85,12 +85,12 @@ TEST_CASE("model/reference: logits, log-probabilities and entropies are those of
       const Var hidden = c.model->hidden({tape, nullptr}, batch);
       const Var logits = ops::linear(tape, c.model->head_input({tape, nullptr}, hidden, c.ints("logits_rows")), c.model->head());
       CHECK(relative_error(logits.value, c.expected.read("logits")) < tolerance(dtype));
-      for (const char* temperature : {"1.0", "0.7"}) {
+      for (const std::string temperature : {"1.0", "0.7"}) {
         CAPTURE(temperature);
         const ops::LogProbOptions options{std::stod(temperature), true, 0, 7};  // chunks of 7 rows
         const Tensor out = c.model->token_logp({tape, nullptr}, batch, c.rows, c.targets, options).value;
-        CHECK(relative_error(out.slice(0, 1), c.expected.read(std::string("logp_") + temperature)) < tolerance(dtype));
-        CHECK(relative_error(out.slice(1, 2), c.expected.read(std::string("entropy_") + temperature)) < tolerance(dtype));
+        CHECK(relative_error(out.slice(0, 1), c.expected.read("logp_" + temperature)) < tolerance(dtype));
+        CHECK(relative_error(out.slice(1, 2), c.expected.read("entropy_" + temperature)) < tolerance(dtype));
       }
     }
   }
@@ -99,7 +99,7 @@ TEST_CASE("model/reference: logits, log-probabilities and entropies are those of
 TEST_CASE("model/reference: loss and the gradient of every parameter are those of an independent PyTorch") {
   Index parameters = 0;
   for (const DType dtype : {DType::f64, DType::f32}) {
-    for (const char* name : kCases) {
+    for (const std::string& name : kCases) {
       CAPTURE(name);
       CAPTURE(minirl::name(dtype));
       Case c(name, dtype);
@@ -132,7 +132,7 @@ TEST_CASE("model/reference: loss and the gradient of every parameter are those o
 }
 
 TEST_CASE("model/reference: a directory written by another program loads with the bits that it holds") {
-  for (const char* name : kCases) {
+  for (const std::string& name : kCases) {
     CAPTURE(name);
     const Case c(name, DType::f32);
     const SafetensorsFile file(c.directory / "model.safetensors");

@@ -29,7 +29,7 @@ std::string two(const std::string& a, const std::string& b, int count_a = 2, int
 }
 
 struct Fault {
-  const char* what;
+  std::string what;
   std::string bytes;
   std::vector<std::string> message;  // all of these are part of it
 };
@@ -133,7 +133,7 @@ TEST_CASE("model/safetensors: every malformed file is one clear error that names
   CHECK(table.size() >= 50);
   int index = 0;
   for (const Fault& fault : table) {
-    CAPTURE(std::string(fault.what));
+    CAPTURE(fault.what);
     const auto path = directory.path() / fmt::format("fault-{}.safetensors", index++);
     std::ofstream(path, std::ios::binary) << fault.bytes;
     const std::string message = refusal(path);
@@ -175,7 +175,9 @@ TEST_CASE("model/safetensors: what is written is read back to the bit") {
   const SafetensorsFile file(path);
   CHECK(file.metadata() == metadata);
   CHECK(file.entries().size() == tensors.size());
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& entry : tensors) {
+    const auto& name = entry.first;
+    const Tensor& tensor = entry.second;
     CAPTURE(name);
     REQUIRE(file.contains(name));
     const Tensor got = file.read(name);

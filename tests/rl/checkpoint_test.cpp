@@ -236,17 +236,17 @@ TEST_CASE("rl/checkpoint: a progress.json that another program wrote is refused 
   const fs::path path = run.save(directory.path(), 2);
   const Json good = Json::parse(read_file(path / "progress.json"));
   struct Fault {
-    const char* field;
+    std::string field;
     Json value;
   };
-  for (const auto& [field, value] : {Fault{"format", 2}, {"format", "1"}, {"phase", "test"}, {"phase", 1}, {"step", "two"}, {"weights_hash", 3}, {"results_hash", nullptr},
+  for (const Fault& fault : {Fault{"format", 2}, {"format", "1"}, {"phase", "test"}, {"phase", 1}, {"step", "two"}, {"weights_hash", 3}, {"results_hash", nullptr},
                                      {"files", 3}, {"files", {{"../../etc/passwd", {{"bytes", 1}, {"sha256", ""}}}}}, {"files", {{"none", {{"bytes", 1}, {"sha256", ""}}}}}}) {
-    CAPTURE(field);
+    CAPTURE(fault.field);
     Json doc = good;
-    doc[field] = value;
+    doc[fault.field] = fault.value;
     overwrite(path / "progress.json", doc.dump(2));
     CHECK(contains(refusal(path), path.string()));
-    doc.erase(field);
+    doc.erase(fault.field);
     overwrite(path / "progress.json", doc.dump(2));
     CHECK(refusal(path) != "");
   }

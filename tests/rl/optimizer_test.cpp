@@ -77,7 +77,9 @@ TEST_CASE("rl/optimizer: clipping, decoupled decay and bias correction are those
   }
   CHECK(clipped == 2);
   CHECK(optimizer.steps() == 3);
-  for (const auto& [name, tensor] : optimizer.state()) {
+  for (const auto& entry : optimizer.state()) {
+    const auto& name = entry.first;
+    const Tensor& tensor = entry.second;
     CAPTURE(name);
     const auto dot = name.find('.');
     CHECK(relative_error(tensor, file.read(name.substr(dot + 1) + "." + name.substr(0, dot))) < kTolerance);

@@ -1,10 +1,10 @@
 #include "rl/progress_line.h"
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <string>
+
+#include <doctest/doctest.h>
 
 namespace minirl::rl {
 namespace {
@@ -27,12 +27,15 @@ std::string written(const std::string& mode, Use use) {
 
 void hundred_steps(ProgressLine& line) {
   line.start("train", 0, 100);
-  for (Index s = 1; s <= 100; ++s) { line.step(s, fmt::format("loss {}", s)); }
+  for (Index s = 1; s <= 100; ++s) {
+    line.step(s, fmt::format("loss {}", s));
+  }
 }
 
 }  // namespace
 
-TEST_CASE("rl/progress_line: away from a terminal a fast phase prints its first and last step only") {
+TEST_CASE(
+    "rl/progress_line: away from a terminal a fast phase prints its first and last step only") {
   const std::string out = written("auto", hundred_steps);
   CHECK(std::count(out.begin(), out.end(), '\n') == 2);
   CHECK(out.find("train   1/100  loss 1 ") == 0);
@@ -42,7 +45,9 @@ TEST_CASE("rl/progress_line: away from a terminal a fast phase prints its first 
   CHECK(out.find('\r') == std::string::npos);
 }
 
-TEST_CASE("rl/progress_line: in line style each step takes the place of the one before, and notes stand alone") {
+TEST_CASE(
+    "rl/progress_line: in line style each step takes the place of the one before, and notes stand "
+    "alone") {
   const std::string out = written("line", [](ProgressLine& line) {
     hundred_steps(line);
     line.note("a note");

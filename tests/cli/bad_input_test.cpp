@@ -1,7 +1,9 @@
 // Every mistake a user can make: a clear message that names the place, and the right exit code.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -174,5 +176,47 @@ TEST_CASE("cli: a full disk during a run is exit 1, and the run can be resumed")
   const auto resumed = dir.run(tiny_run({"--resume"}));
   CHECK_MESSAGE(resumed.code == 0, resumed.err);
 }
+
+TEST_CASE("cli: a disk that is really full is exit 1 and says so") {
+  const Folder dir;
+  std::filesystem::create_directories(dir.path / "runs");
+  constexpr int kNoNamespace = 97;
+  const auto r = dir.run(tiny_run(), [] {
+    // A file system of 192 KiB that only this process sees.
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("tmpfs", "runs", "tmpfs", 0, "size=192k") != 0) {
+      _exit(kNoNamespace);
+    }
+  });
+  if (r.code == kNoNamespace) {
+    MESSAGE("[SKIP] this user may not mount a small file system");
+    return;
+  }
+  CHECK_MESSAGE(r.code == static_cast<int>(Exit::runtime), r.err);
+  CHECK_MESSAGE(r.err.find("No space left on device") != std::string::npos, r.err);
+  CHECK_MESSAGE(r.err.find("free some space") != std::string::npos, r.err);
+}
+
+TEST_CASE("cli: numbers that are not finite stop the run with exit 4") {
+  const Folder dir;
+  // Decoupled decay of 10 at learning rate 1 multiplies every weight by -9 an update.
+  const auto r = dir.run(tiny_run({"--set", "pretrain.steps=100", "--set", "pretrain.lr=1", "--set", "pretrain.lr_final_fraction=1", "--set",
+                                   "pretrain.weight_decay=10"}));
+  CHECK_MESSAGE(r.code == static_cast<int>(Exit::invariant), r.err);
+  CHECK_MESSAGE(r.err.find("finite") != std::string::npos, r.err);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("cli: too little memory is exit 5, with advice") {
+  const Folder dir;
+  const auto little_memory = [] {
+    const rlimit limit{rlim_t{1} << 29, rlim_t{1} << 29};
+    setrlimit(RLIMIT_AS, &limit);
+  };
+  const auto r = dir.run(tiny_run({"--set", "model.hidden_size=4096", "--set", "model.ffn_size=16384"}), little_memory);
+  CHECK_MESSAGE(r.code == static_cast<int>(Exit::out_of_memory), r.err);
+  CHECK_MESSAGE(r.err.find("hint: lower") != std::string::npos, r.err);
+}
+#endif
 
 }  // namespace minirl

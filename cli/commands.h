@@ -1,10 +1,12 @@
-// minirl cli/commands.h -- one function a subcommand adds itself to the command line; each has a file of its own.
+// minirl cli/commands.h -- one function a subcommand adds itself to the command line; each has a
+// file of its own.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "core/error.h"
 

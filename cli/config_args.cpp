@@ -8,22 +8,38 @@
 namespace minirl::cli {
 
 void add_config_args(CLI::App& command, ConfigArgs& args) {
-  command.add_option("CONFIG", args.config, "a TOML file, or the name of a bundled config such as qwen3.toml")->required();
-  command.add_option("--set", args.sets, "override one key: --set table.key=value; may be repeated")->take_all()->type_name("KEY=VALUE")->allow_extra_args(false);
-  command.add_option("--run-name", args.run_name, "name of the run's folder; the same as --set run.name=NAME")->type_name("NAME");
+  command
+      .add_option("CONFIG", args.config,
+                  "a TOML file, or the name of a bundled config such as qwen3.toml")
+      ->required();
+  command
+      .add_option("--set", args.sets, "override one key: --set table.key=value; may be repeated")
+      ->take_all()
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--run-name", args.run_name,
+                  "name of the run's folder; the same as --set run.name=NAME")
+      ->type_name("NAME");
 }
 
 ConfigSource find_config(const std::string& name) {
   std::error_code error;
-  if (std::filesystem::is_regular_file(name, error)) { return ConfigSource::file(name); }
+  if (std::filesystem::is_regular_file(name, error)) {
+    return ConfigSource::file(name);
+  }
   std::vector<std::string> known;
   std::string list;
   for (const auto& file : embedded_files()) {
-    if (name == file.name || name + ".toml" == file.name) { return ConfigSource::text(std::string(file.name), file.text); }
+    if (name == file.name || name + ".toml" == file.name) {
+      return ConfigSource::text(std::string(file.name), file.text);
+    }
     known.emplace_back(file.name);
     list += (list.empty() ? "" : ", ") + std::string(file.name);
   }
-  if (std::filesystem::exists(name, error)) { fail(Exit::usage, fmt::format("'{}' is not a file", name), "bundled configs: " + list); }
+  if (std::filesystem::exists(name, error)) {
+    fail(Exit::usage, fmt::format("'{}' is not a file", name), "bundled configs: " + list);
+  }
   const std::string near = nearest_name(name, known);
   fail(Exit::usage, fmt::format("there is no file and no bundled config '{}'", name),
        (near.empty() ? "" : fmt::format("did you mean {}? ", near)) + "bundled configs: " + list);
@@ -32,10 +48,15 @@ ConfigSource find_config(const std::string& name) {
 ChosenConfig load(const ConfigArgs& args) {
   ChosenConfig out{find_config(args.config), {}};
   std::vector<ConfigSource> sources = {out.source};
-  for (const auto& s : args.sets) { sources.push_back(ConfigSource::set(s)); }
-  if (!args.run_name.empty()) { sources.push_back(ConfigSource::set("run.name=" + to_toml(args.run_name))); }
+  for (const auto& s : args.sets) {
+    sources.push_back(ConfigSource::set(s));
+  }
+  if (!args.run_name.empty()) {
+    sources.push_back(ConfigSource::set("run.name=" + to_toml(args.run_name)));
+  }
   out.loaded = rl::load_config(sources);
-  rl::name_run(out.loaded, std::filesystem::path(args.config).stem().string(), "name of the config");
+  rl::name_run(out.loaded, std::filesystem::path(args.config).stem().string(),
+               "name of the config");
   return out;
 }
 

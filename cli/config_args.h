@@ -1,8 +1,9 @@
 // minirl cli/config_args.h -- CONFIG and --set, for every command that takes a configuration.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "rl/config.h"
 
@@ -16,8 +17,8 @@ struct ConfigArgs {
 
 void add_config_args(CLI::App& command, ConfigArgs& args);
 
-/// The document: the file at that path, else the bundled config of that name. Throws Exit::usage that lists
-/// the bundled ones.
+/// The document: the file at that path, else the bundled config of that name. Throws Exit::usage
+/// that lists the bundled ones.
 ConfigSource find_config(const std::string& name);
 
 struct ChosenConfig {

@@ -1,5 +1,5 @@
-// minirl cli/main.cpp -- the command line. Every subcommand has a file of its own (cli/commands.h); exit codes
-// are those of core/error.h.
+// minirl cli/main.cpp -- the command line. Every subcommand has a file of its own (cli/commands.h);
+// exit codes are those of core/error.h.
 #include <algorithm>
 #include <cstdio>
 #include <new>
@@ -22,39 +22,52 @@ std::string usage_hint(const CLI::App& app, int argc, char** argv) {
   const CLI::App* command = &app;
   std::vector<std::string> known;
   std::string wrong;
-  for (const CLI::App* sub : app.get_subcommands({})) { known.push_back(sub->get_name()); }
+  for (const CLI::App* sub : app.get_subcommands({})) {
+    known.push_back(sub->get_name());
+  }
   for (int i = 1; i < argc && wrong.empty(); ++i) {
     const std::string word = argv[i];
     if (command == &app) {
       for (const CLI::App* sub : app.get_subcommands({})) {
-        if (sub->get_name() == word) { command = sub; }
+        if (sub->get_name() == word) {
+          command = sub;
+        }
       }
       if (command != &app) {
         known.clear();
         for (const auto* option : command->get_options({})) {
-          for (const auto& name : option->get_lnames()) { known.push_back("--" + name); }
+          for (const auto& name : option->get_lnames()) {
+            known.push_back("--" + name);
+          }
         }
       } else {
         wrong = word;
       }
     } else if (word.rfind("--", 0) == 0) {
       const std::string name = word.substr(0, word.find('='));
-      if (std::find(known.begin(), known.end(), name) == known.end()) { wrong = name; }
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        wrong = name;
+      }
     }
   }
   const std::string near = wrong.empty() ? "" : minirl::nearest_name(wrong, known);
   std::string hint = near.empty() ? "" : fmt::format("did you mean '{}'? ", near);
-  return hint + (command == &app ? "minirl --help lists the commands" : fmt::format("minirl {} --help lists its options", command->get_name()));
+  return hint + (command == &app
+                     ? "minirl --help lists the commands"
+                     : fmt::format("minirl {} --help lists its options", command->get_name()));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("minirl: reinforcement learning of a language model that can be checked to the bit", "minirl");
+  CLI::App app("minirl: reinforcement learning of a language model that can be checked to the bit",
+               "minirl");
   app.require_subcommand(0, 1);
   app.footer("Start with: minirl train qwen3.toml\n");
   Chosen chosen;
-  for (int i = 0; i < argc; ++i) { chosen.command_line.emplace_back(argv[i]); }
+  for (int i = 0; i < argc; ++i) {
+    chosen.command_line.emplace_back(argv[i]);
+  }
   minirl::cli::add_train(app, chosen);
   minirl::cli::add_plan(app, chosen);
   minirl::cli::add_eval(app, chosen);
@@ -72,7 +85,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    return report(Exit::usage, fmt::format("{}\n  hint: {}", error.what(), usage_hint(app, argc, argv)));
+    return report(Exit::usage,
+                  fmt::format("{}\n  hint: {}", error.what(), usage_hint(app, argc, argv)));
   } catch (const minirl::Error& error) {
     if (error.code() == Exit::interrupted || error.code() == Exit::terminated) {
       std::fputs(fmt::format("\nminirl: {}\n", error.what()).c_str(), stderr);
@@ -80,7 +94,9 @@ int main(int argc, char** argv) {
     }
     return report(error.code(), error.what());
   } catch (const std::bad_alloc&) {
-    return report(Exit::out_of_memory, "out of memory\n  hint: lower train.tokens_per_micro, rollout.max_batch or the model size");
+    return report(
+        Exit::out_of_memory,
+        "out of memory\n  hint: lower train.tokens_per_micro, rollout.max_batch or the model size");
   } catch (const std::exception& error) {
     return report(Exit::runtime, error.what());
   }

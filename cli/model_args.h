@@ -1,11 +1,12 @@
-// minirl cli/model_args.h -- which trained model a command means: the newest checkpoint of a run, one checkpoint,
-// or a Hugging Face folder together with a configuration.
+// minirl cli/model_args.h -- which trained model a command means: the newest checkpoint of a run,
+// one checkpoint, or a Hugging Face folder together with a configuration.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "data/tokenizer.h"
 #include "model/decoder.h"
@@ -14,8 +15,8 @@
 namespace minirl::cli {
 
 struct ModelArgs {
-  std::string model;              // folder
-  std::string config;             // empty: that of the run which the folder belongs to
+  std::string model;   // folder
+  std::string config;  // empty: that of the run which the folder belongs to
   std::vector<std::string> sets;
 };
 
@@ -24,7 +25,7 @@ void add_model_args(CLI::App& command, ModelArgs& args);
 struct OpenedModel {
   rl::LoadedConfig loaded;
   std::filesystem::path checkpoint;
-  Index step = 0;                 // train step of the checkpoint; 0 where unknown
+  Index step = 0;  // train step of the checkpoint; 0 where unknown
   std::unique_ptr<data::Tokenizer> tokenizer;
   std::unique_ptr<Decoder> model;
 };

@@ -1,14 +1,16 @@
 // minirl plan: what a configuration means, without touching weights.
+#include "rl/plan.h"
+
 #include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/config_args.h"
-#include "rl/plan.h"
 
 namespace minirl::cli {
 
 void add_plan(CLI::App& app, Chosen& chosen) {
-  auto* command = app.add_subcommand("plan", "say what a run would do: steps, weights, memory, checks; computes nothing");
+  auto* command = app.add_subcommand(
+      "plan", "say what a run would do: steps, weights, memory, checks; computes nothing");
   const auto args = std::make_shared<ConfigArgs>();
   const auto json = std::make_shared<bool>(false);
   add_config_args(*command, *args);

@@ -1,5 +1,6 @@
 // minirl sample: what a checkpoint says to a prompt.
 #include <cstdio>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -44,53 +45,99 @@ Exit sample(const SampleArgs& args) {
   std::vector<data::Example> examples;
   if (args.has_prompt) {
     examples.push_back({0, unescaped(args.prompt), ""});
-    if (examples[0].prompt.empty()) { fail(Exit::usage, "the prompt is empty", "give it at least one character"); }
+    if (examples[0].prompt.empty()) {
+      fail(Exit::usage, "the prompt is empty", "give it at least one character");
+    }
   } else {
     examples = data::make_task(config.task.name, config.task.params)->eval_examples(args.problems);
   }
-  rl::GenerateOptions options{rl::sampler_options(config, *opened.tokenizer, args.temperature), args.count,
-                              rng::Key::of(static_cast<std::uint64_t>(args.seed), rng::Stream::sample)};
+  rl::GenerateOptions options{
+      rl::sampler_options(config, *opened.tokenizer, args.temperature), args.count,
+      rng::Key::of(static_cast<std::uint64_t>(args.seed), rng::Stream::sample)};
   options.sampling.greedy = args.greedy;
-  if (args.max_new_tokens > 0) { options.sampling.max_new_tokens = args.max_new_tokens; }
+  if (args.max_new_tokens > 0) {
+    options.sampling.max_new_tokens = args.max_new_tokens;
+  }
   for (const auto& e : examples) {
-    const Index positions = static_cast<Index>(opened.tokenizer->encode(e.prompt).size()) + options.sampling.max_new_tokens;
+    const Index positions = static_cast<Index>(opened.tokenizer->encode(e.prompt).size()) +
+                            options.sampling.max_new_tokens;
     if (positions > opened.model->config().max_positions) {
-      fail(Exit::usage, fmt::format("prompt and new tokens need {} positions, the model has {}", positions, opened.model->config().max_positions),
+      fail(Exit::usage,
+           fmt::format("prompt and new tokens need {} positions, the model has {}", positions,
+                       opened.model->config().max_positions),
            "shorten the prompt or lower --max-new-tokens");
     }
   }
-  auto groups = rl::generate_groups(*opened.model, *opened.tokenizer, examples, options, exec, nullptr, [] { return caught_signal() != 0; });
-  if (!args.has_prompt) { rl::score_groups(groups, rl::reward_options(config), exec.threads); }
+  auto groups = rl::generate_groups(*opened.model, *opened.tokenizer, examples, options, exec,
+                                    nullptr, [] { return caught_signal() != 0; });
+  if (!args.has_prompt) {
+    rl::score_groups(groups, rl::reward_options(config), exec.threads);
+  }
   auto doc = nlohmann::ordered_json::array();
   for (const auto& g : groups) {
-    if (!args.json) { std::fputs(fmt::format("{}{}\n", rl::visible(g.example.prompt), args.has_prompt ? "" : "   gold: " + g.example.answer).c_str(), stdout); }
+    if (!args.json) {
+      std::fputs(fmt::format("{}{}\n", rl::visible(g.example.prompt),
+                             args.has_prompt ? "" : "   gold: " + g.example.answer)
+                     .c_str(),
+                 stdout);
+    }
     for (const auto& r : g.rollouts) {
       if (args.json) {
-        nlohmann::ordered_json row = {{"prompt", g.example.prompt}, {"text", r.text}, {"ids", r.ids}, {"logp", r.logp}, {"stopped", r.stopped}};
-        if (!args.has_prompt) { row["answer"] = g.example.answer, row["reward"] = r.reward; }
+        nlohmann::ordered_json row = {{"prompt", g.example.prompt},
+                                      {"text", r.text},
+                                      {"ids", r.ids},
+                                      {"logp", r.logp},
+                                      {"stopped", r.stopped}};
+        if (!args.has_prompt) {
+          row["answer"] = g.example.answer, row["reward"] = r.reward;
+        }
         doc.push_back(row);
         continue;
       }
       const char* verdict = args.has_prompt ? "" : r.reward >= 1 ? "right  " : "wrong  ";
-      std::fputs(fmt::format("  {}{}{}\n", verdict, rl::visible(r.text), r.stopped ? "" : " [cut off]").c_str(), stdout);
+      std::fputs(
+          fmt::format("  {}{}{}\n", verdict, rl::visible(r.text), r.stopped ? "" : " [cut off]")
+              .c_str(),
+          stdout);
     }
   }
-  if (args.json) { std::fputs((doc.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n").c_str(), stdout); }
+  if (args.json) {
+    std::fputs(
+        (doc.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n").c_str(),
+        stdout);
+  }
   return Exit::ok;
 }
 
 }  // namespace
 
 void add_sample(CLI::App& app, Chosen& chosen) {
-  auto* command = app.add_subcommand("sample", "sample completions of a prompt, or of held-out problems");
+  auto* command =
+      app.add_subcommand("sample", "sample completions of a prompt, or of held-out problems");
   const auto args = std::make_shared<SampleArgs>();
   add_model_args(*command, args->model);
-  auto* prompt = command->add_option("--prompt", args->prompt, "the prompt; \\n, \\t and \\\\ are understood. Without it: held-out problems")->type_name("TEXT");
-  command->add_option("-n,--count", args->count, "completions per prompt")->check(CLI::Range(1, 4096))->capture_default_str();
-  command->add_option("--problems", args->problems, "how many held-out problems")->check(CLI::Range(1, 100000))->capture_default_str();
-  command->add_option("--max-new-tokens", args->max_new_tokens, "longest completion; default: rollout.max_new_tokens")->check(CLI::Range(1, 1 << 20));
-  command->add_option("--temperature", args->temperature, "T of softmax(logits / T)")->check(CLI::Range(1e-6, 100.0))->capture_default_str();
-  command->add_option("--seed", args->seed, "seed of the sampling")->check(CLI::NonNegativeNumber)->capture_default_str();
+  auto* prompt =
+      command
+          ->add_option(
+              "--prompt", args->prompt,
+              "the prompt; \\n, \\t and \\\\ are understood. Without it: held-out problems")
+          ->type_name("TEXT");
+  command->add_option("-n,--count", args->count, "completions per prompt")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--problems", args->problems, "how many held-out problems")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command
+      ->add_option("--max-new-tokens", args->max_new_tokens,
+                   "longest completion; default: rollout.max_new_tokens")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--temperature", args->temperature, "T of softmax(logits / T)")
+      ->check(CLI::Range(1e-6, 100.0))
+      ->capture_default_str();
+  command->add_option("--seed", args->seed, "seed of the sampling")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_flag("--greedy", args->greedy, "the most likely token instead of sampling");
   command->add_flag("--json", args->json, "for programs: texts, ids, log-probabilities");
   command->callback([&chosen, args, prompt] {

@@ -25,13 +25,18 @@ void print(const std::string& text) {
 std::string places(const rl::RunDir& dir, const rl::Trainer& trainer) {
   const std::string root = dir.root().string();
   const std::string last = (dir.checkpoints() / rl::checkpoint_name(trainer.progress())).string();
-  return fmt::format("\n  everything is in   {}\n  curves             {}\n  metrics            {}\n  trained weights    {}   (a Hugging Face folder)\n"
-                     "  try it             minirl sample {}\n",
-                     root, dir.report().string(), dir.metrics().string(), last, root);
+  return fmt::format(
+      "\n  everything is in   {}\n  curves             {}\n  metrics            {}\n  trained "
+      "weights    {}   (a Hugging Face folder)\n"
+      "  try it             minirl sample {}\n",
+      root, dir.report().string(), dir.metrics().string(), last, root);
 }
 
 Exit train(const TrainArgs& args, const std::vector<std::string>& command_line) {
-  if (args.resume && args.overwrite) { fail(Exit::usage, "--resume and --overwrite contradict each other", "--resume goes on with a run, --overwrite starts it anew"); }
+  if (args.resume && args.overwrite) {
+    fail(Exit::usage, "--resume and --overwrite contradict each other",
+         "--resume goes on with a run, --overwrite starts it anew");
+  }
   const Stopwatch watch;
   const ChosenConfig config = load(args.config);
   const rl::Plan plan = rl::make_plan(config.loaded);
@@ -40,14 +45,18 @@ Exit train(const TrainArgs& args, const std::vector<std::string>& command_line) 
     return Exit::ok;
   }
   catch_signals();
-  for (const auto& w : plan.warnings) { std::fputs(fmt::format("minirl: warning: {}\n", w).c_str(), stderr); }
+  for (const auto& w : plan.warnings) {
+    std::fputs(fmt::format("minirl: warning: {}\n", w).c_str(), stderr);
+  }
   const Exec exec = rl::make_exec(config.loaded.config.runtime);
   using Open = rl::RunDir::Open;
   const Open mode = args.resume ? Open::resume : args.overwrite ? Open::overwrite : Open::fresh;
   rl::RunDir dir(config.loaded, config.source, command_line, mode);
   if (config.loaded.config.runtime.progress != "off") {
-    std::fputs(fmt::format("{} -> {}: {} parameters, {} threads, {}; {} pretraining updates, then {} steps of {}\n", config.source.name(), dir.root().string(),
-                           plan.parameters, exec.threads, name(active_isa()), plan.pretrain_updates, plan.steps, plan.algorithm)
+    std::fputs(fmt::format("{} -> {}: {} parameters, {} threads, {}; {} pretraining updates, then "
+                           "{} steps of {}\n",
+                           config.source.name(), dir.root().string(), plan.parameters, exec.threads,
+                           name(active_isa()), plan.pretrain_updates, plan.steps, plan.algorithm)
                    .c_str(),
                stderr);
   }
@@ -57,7 +66,9 @@ Exit train(const TrainArgs& args, const std::vector<std::string>& command_line) 
     log = std::make_unique<rl::RunLog>(dir, config.loaded, exec.threads);
     trainer = std::make_unique<rl::Trainer>(config.loaded, dir.checkpoints(), *log, caught_signal);
   } catch (const Error&) {
-    if (mode == Open::fresh) { dir.discard(); }
+    if (mode == Open::fresh) {
+      dir.discard();
+    }
     throw;
   }
   if (args.resume) {
@@ -69,11 +80,13 @@ Exit train(const TrainArgs& args, const std::vector<std::string>& command_line) 
   } catch (const Error&) {
     try {
       log->write_report();
-    } catch (const Error&) {}  // the first error is the one to tell
+    } catch (const Error&) {
+    }  // the first error is the one to tell
     throw;
   }
   log->write_report();
-  print(fmt::format("\n{}: {} steps in {}\n\n{}{}", config.loaded.config.run.name, plan.steps, rl::duration(watch.seconds()),
+  print(fmt::format("\n{}: {} steps in {}\n\n{}{}", config.loaded.config.run.name, plan.steps,
+                    rl::duration(watch.seconds()),
                     rl::summary_text(rl::read_evaluations(dir.root()), 3), places(dir, *trainer)));
   return Exit::ok;
 }
@@ -81,13 +94,17 @@ Exit train(const TrainArgs& args, const std::vector<std::string>& command_line) 
 }  // namespace
 
 void add_train(CLI::App& app, Chosen& chosen) {
-  auto* command = app.add_subcommand("train", "train a policy: base model, then reinforcement learning, with a run folder");
+  auto* command = app.add_subcommand(
+      "train", "train a policy: base model, then reinforcement learning, with a run folder");
   const auto args = std::make_shared<TrainArgs>();
   add_config_args(*command, args->config);
-  command->add_flag("--resume", args->resume, "go on with the run from its newest whole checkpoint");
+  command->add_flag("--resume", args->resume,
+                    "go on with the run from its newest whole checkpoint");
   command->add_flag("--overwrite", args->overwrite, "replace a former run of the same name");
   command->add_flag("--dry-run", args->dry_run, "say what would be done (minirl plan) and stop");
-  command->callback([&chosen, args] { chosen.run = [&chosen, args] { return train(*args, chosen.command_line); }; });
+  command->callback([&chosen, args] {
+    chosen.run = [&chosen, args] { return train(*args, chosen.command_line); };
+  });
 }
 
 }  // namespace minirl::cli

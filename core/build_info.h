@@ -1,4 +1,5 @@
-// minirl core/build_info.h -- what this binary is and where it runs: for `minirl version` and env.json.
+// minirl core/build_info.h -- what this binary is and where it runs: for `minirl version` and
+// env.json.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,7 +9,8 @@ namespace minirl {
 
 using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
-/// version, commit ("unknown" outside of a git checkout; "+" marks local changes), compiler, flags, build type.
+/// version, commit ("unknown" outside of a git checkout; "+" marks local changes), compiler, flags,
+/// build type.
 NamedValues build_info();
 /// Versions of the libraries that core was compiled with.
 NamedValues core_libraries();

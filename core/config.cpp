@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "core/hash.h"
 #include "core/registry.h"
 
 namespace minirl {
@@ -10,21 +9,27 @@ namespace {
 
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
-  for (const auto& n : names) { out += (out.empty() ? "" : ", ") + n; }
+  for (const auto& n : names) {
+    out += (out.empty() ? "" : ", ") + n;
+  }
   return out;
 }
 
 std::pair<std::string, std::string> split(const std::string& dotted) {
   const auto dot = dotted.rfind('.');
-  if (dot == std::string::npos) { return {"", dotted}; }
+  if (dot == std::string::npos) {
+    return {"", dotted};
+  }
   return {dotted.substr(0, dot), dotted.substr(dot + 1)};
 }
 
 // The value of `item` as the rules want it, or nothing and why not.
-std::optional<Scalar> convert(const ParamRules& rules, const ConfigSource::Item& item, std::string& why) {
+std::optional<Scalar> convert(const ParamRules& rules, const ConfigSource::Item& item,
+                              std::string& why) {
   const bool quoted = item.scalar && std::holds_alternative<std::string>(*item.scalar);
   // --set run.name=2024 or --set algorithm.name=drpo: quotes may be left out.
-  const bool bare = item.raw && ((!item.scalar && item.type.empty()) || (!quoted && rules.type == ScalarType::text));
+  const bool bare = item.raw && ((!item.scalar && item.type.empty()) ||
+                                 (!quoted && rules.type == ScalarType::text));
   if (!bare && !item.scalar) {
     why = fmt::format("must be {}, not {}", accepts(rules), item.type);
     return std::nullopt;
@@ -34,7 +39,9 @@ std::optional<Scalar> convert(const ParamRules& rules, const ConfigSource::Item&
 
 const ParamSpec* find_spec(const std::vector<ParamSpec>& specs, std::string_view name) {
   for (const auto& s : specs) {
-    if (s.name == name) { return &s; }
+    if (s.name == name) {
+      return &s;
+    }
   }
   return nullptr;
 }
@@ -52,14 +59,20 @@ struct Schema::Table {
 
   Field* find(std::string_view key) const {
     for (const auto& f : fields) {
-      if (f->key_ == key) { return f.get(); }
+      if (f->key_ == key) {
+        return f.get();
+      }
     }
     return nullptr;
   }
   std::vector<std::string> key_names() const {
     std::vector<std::string> out;
-    for (const auto& f : fields) { out.push_back(f->key_); }
-    for (const auto& s : specs) { out.push_back(s.name); }
+    for (const auto& f : fields) {
+      out.push_back(f->key_);
+    }
+    for (const auto& s : specs) {
+      out.push_back(s.name);
+    }
     return out;
   }
   std::string entry_name() const { return std::get<std::string>(entry->read_()); }
@@ -72,10 +85,16 @@ struct Schema::Problems {
     list.push_back(hint.empty() ? message : message + "\n  hint: " + hint);
   }
   void report() const {
-    if (list.empty()) { return; }
-    std::string all = list.size() == 1 ? list.front() : fmt::format("{} problems in the configuration", list.size());
+    if (list.empty()) {
+      return;
+    }
+    std::string all = list.size() == 1
+                          ? list.front()
+                          : fmt::format("{} problems in the configuration", list.size());
     if (list.size() > 1) {
-      for (const auto& p : list) { all += "\n" + p; }
+      for (const auto& p : list) {
+        all += "\n" + p;
+      }
     }
     fail(Exit::usage, all);
   }
@@ -90,7 +109,8 @@ void Schema::table(std::string name, std::string doc) {
   tables_.back()->doc = std::move(doc);
 }
 
-Schema::Field& Schema::add(std::string key, ScalarType type, std::string doc, std::function<void(const Scalar&)> assign,
+Schema::Field& Schema::add(std::string key, ScalarType type, std::string doc,
+                           std::function<void(const Scalar&)> assign,
                            std::function<Scalar()> read) {
   MINIRL_CHECK(!tables_.empty(), "field '{}' before the first table", key);
   MINIRL_CHECK(tables_.back()->find(key) == nullptr, "key '{}' is bound twice", key);
@@ -105,55 +125,67 @@ Schema::Field& Schema::add(std::string key, ScalarType type, std::string doc, st
 }
 
 Schema::Field& Schema::field(std::string key, bool* value, std::string doc) {
-  return add(std::move(key), ScalarType::boolean, std::move(doc), [value](const Scalar& s) { *value = std::get<bool>(s); },
-             [value] { return Scalar(*value); });
+  return add(
+      std::move(key), ScalarType::boolean, std::move(doc),
+      [value](const Scalar& s) { *value = std::get<bool>(s); }, [value] { return Scalar(*value); });
 }
 
 Schema::Field& Schema::field(std::string key, int* value, Range range, std::string doc) {
   range.min = std::max(range.min, static_cast<double>(std::numeric_limits<int>::min()));
   range.max = std::min(range.max, static_cast<double>(std::numeric_limits<int>::max()));
-  Field& f = add(std::move(key), ScalarType::integer, std::move(doc),
-                 [value](const Scalar& s) { *value = static_cast<int>(std::get<std::int64_t>(s)); },
-                 [value] { return Scalar(static_cast<std::int64_t>(*value)); });
+  Field& f = add(
+      std::move(key), ScalarType::integer, std::move(doc),
+      [value](const Scalar& s) { *value = static_cast<int>(std::get<std::int64_t>(s)); },
+      [value] { return Scalar(static_cast<std::int64_t>(*value)); });
   f.range_ = std::move(range);
   return f;
 }
 
 Schema::Field& Schema::field(std::string key, Index* value, Range range, std::string doc) {
-  Field& f = add(std::move(key), ScalarType::integer, std::move(doc),
-                 [value](const Scalar& s) { *value = std::get<std::int64_t>(s); }, [value] { return Scalar(*value); });
+  Field& f = add(
+      std::move(key), ScalarType::integer, std::move(doc),
+      [value](const Scalar& s) { *value = std::get<std::int64_t>(s); },
+      [value] { return Scalar(*value); });
   f.range_ = std::move(range);
   return f;
 }
 
 Schema::Field& Schema::field(std::string key, double* value, Range range, std::string doc) {
-  Field& f = add(std::move(key), ScalarType::real, std::move(doc),
-                 [value](const Scalar& s) { *value = std::get<double>(s); }, [value] { return Scalar(*value); });
+  Field& f = add(
+      std::move(key), ScalarType::real, std::move(doc),
+      [value](const Scalar& s) { *value = std::get<double>(s); },
+      [value] { return Scalar(*value); });
   f.range_ = std::move(range);
   return f;
 }
 
 Schema::Field& Schema::field(std::string key, std::string* value, std::string doc) {
-  return add(std::move(key), ScalarType::text, std::move(doc),
-             [value](const Scalar& s) { *value = std::get<std::string>(s); }, [value] { return Scalar(*value); });
+  return add(
+      std::move(key), ScalarType::text, std::move(doc),
+      [value](const Scalar& s) { *value = std::get<std::string>(s); },
+      [value] { return Scalar(*value); });
 }
 
-Schema::Field& Schema::field(std::string key, std::string* value, std::vector<std::string> choices, std::string doc) {
+Schema::Field& Schema::field(std::string key, std::string* value, std::vector<std::string> choices,
+                             std::string doc) {
   Field& f = field(std::move(key), value, std::move(doc));
   f.choices_ = std::move(choices);
   return f;
 }
 
 Schema::Field& Schema::choice(std::string key, std::vector<std::string> choices, std::string doc,
-                              std::function<void(std::string_view)> assign, std::function<std::string()> read) {
-  Field& f = add(std::move(key), ScalarType::text, std::move(doc),
-                 [assign = std::move(assign)](const Scalar& s) { assign(std::get<std::string>(s)); },
-                 [read = std::move(read)] { return Scalar(read()); });
+                              std::function<void(std::string_view)> assign,
+                              std::function<std::string()> read) {
+  Field& f = add(
+      std::move(key), ScalarType::text, std::move(doc),
+      [assign = std::move(assign)](const Scalar& s) { assign(std::get<std::string>(s)); },
+      [read = std::move(read)] { return Scalar(read()); });
   f.choices_ = std::move(choices);
   return f;
 }
 
-Schema::Field& Schema::entry(std::string key, std::string* name, ParamMap* params, SpecsOf specs_of, std::string doc) {
+Schema::Field& Schema::entry(std::string key, std::string* name, ParamMap* params, SpecsOf specs_of,
+                             std::string doc) {
   Field& f = field(std::move(key), name, std::move(doc));
   f.specs_of_ = std::move(specs_of);
   tables_.back()->entry = &f;
@@ -161,12 +193,16 @@ Schema::Field& Schema::entry(std::string key, std::string* name, ParamMap* param
   return f;
 }
 
-void Schema::instead(std::string dotted_key, std::string message) { instead_[std::move(dotted_key)] = std::move(message); }
+void Schema::instead(std::string dotted_key, std::string message) {
+  instead_[std::move(dotted_key)] = std::move(message);
+}
 
 void Schema::unknown_key(const ConfigSource::Item& item, Problems& problems) const {
   const auto [table_name, key] = split(item.key);
   const std::string what = fmt::format("{}: unknown key '{}'", item.origin, item.key);
-  if (const auto it = instead_.find(item.key); it != instead_.end()) { return problems.add(what, it->second); }
+  if (const auto it = instead_.find(item.key); it != instead_.end()) {
+    return problems.add(what, it->second);
+  }
   const Table* own = nullptr;
   std::string elsewhere;  // the same key in another table
   std::vector<std::string> tables;
@@ -175,8 +211,12 @@ void Schema::unknown_key(const ConfigSource::Item& item, Problems& problems) con
       return problems.add(fmt::format("{}: '{}' is a table, not a key", item.origin, item.key),
                           fmt::format("write [{}] and its keys below it", item.key));
     }
-    if (t->name == table_name) { own = t.get(); }
-    if (t->name != table_name && t->find(key) != nullptr) { elsewhere = t->name + "." + key; }
+    if (t->name == table_name) {
+      own = t.get();
+    }
+    if (t->name != table_name && t->find(key) != nullptr) {
+      elsewhere = t->name + "." + key;
+    }
     tables.push_back("[" + t->name + "]");
   }
   const std::string near = own == nullptr ? "" : nearest_name(key, own->key_names());
@@ -194,24 +234,35 @@ void Schema::unknown_key(const ConfigSource::Item& item, Problems& problems) con
 void Schema::unknown_table(const ConfigSource::Item& item, Problems& problems) const {
   problems.unknown_tables.insert(item.key);
   std::vector<std::string> names;
-  for (const auto& t : tables_) { names.push_back(t->name); }
+  for (const auto& t : tables_) {
+    names.push_back(t->name);
+  }
   const std::string near = nearest_name(item.key, names);
-  problems.add(fmt::format("{}: unknown table [{}]", item.origin, item.key),
-               (near.empty() ? "" : fmt::format("did you mean [{}]? ", near)) + "tables: " + joined(names));
+  problems.add(
+      fmt::format("{}: unknown table [{}]", item.origin, item.key),
+      (near.empty() ? "" : fmt::format("did you mean [{}]? ", near)) + "tables: " + joined(names));
 }
 
 void Schema::apply(const ConfigSource::Item& item, Problems& problems) {
   const auto [table_name, key] = split(item.key);
   for (const auto& unknown : problems.unknown_tables) {
-    if (item.key.compare(0, unknown.size() + 1, unknown + ".") == 0) { return; }
+    if (item.key.compare(0, unknown.size() + 1, unknown + ".") == 0) {
+      return;
+    }
   }
   for (const auto& t : tables_) {
-    if (item.is_table && t->name == item.key) { return; }
-    if (t->name != table_name) { continue; }
+    if (item.is_table && t->name == item.key) {
+      return;
+    }
+    if (t->name != table_name) {
+      continue;
+    }
     if (Field* f = t->find(key); f != nullptr) {
       std::string why;
       const auto value = convert({f->type_, f->range_, f->choices_}, item, why);
-      if (!value) { return problems.add(fmt::format("{}: '{}' {}", item.origin, item.key, why), f->doc_); }
+      if (!value) {
+        return problems.add(fmt::format("{}: '{}' {}", item.origin, item.key, why), f->doc_);
+      }
       f->assign_(*value);
       f->origin_ = item.origin;
       return;
@@ -221,7 +272,9 @@ void Schema::apply(const ConfigSource::Item& item, Problems& problems) {
       return;
     }
   }
-  if (item.is_table) { return unknown_table(item, problems); }
+  if (item.is_table) {
+    return unknown_table(item, problems);
+  }
   unknown_key(item, problems);
 }
 
@@ -231,7 +284,8 @@ void Schema::apply_params(Table& t, Problems& problems) {
   try {
     t.specs = t.entry->specs_of_(name);
   } catch (const Error& error) {
-    problems.add(fmt::format("{}: '{}.{}': {}", t.entry->origin_, t.name, t.entry->key_, error.what()));
+    problems.add(
+        fmt::format("{}: '{}.{}': {}", t.entry->origin_, t.name, t.entry->key_, error.what()));
     t.written.clear();
     t.specs.clear();
     return;
@@ -253,57 +307,81 @@ void Schema::apply_params(Table& t, Problems& problems) {
   }
 }
 
-void Schema::unknown_param(const Table& t, const ConfigSource::Item& item, Problems& problems) const {
-  if (instead_.count(item.key) != 0) { return unknown_key(item, problems); }
+void Schema::unknown_param(const Table& t, const ConfigSource::Item& item,
+                           Problems& problems) const {
+  if (instead_.count(item.key) != 0) {
+    return unknown_key(item, problems);
+  }
   const std::string near = nearest_name(split(item.key).second, t.key_names());
   std::vector<std::string> own;
-  for (const auto& s : t.specs) { own.push_back(s.name); }
+  for (const auto& s : t.specs) {
+    own.push_back(s.name);
+  }
   std::string hint = near.empty() ? "" : fmt::format("did you mean '{}.{}'? ", t.name, near);
   hint += own.empty() ? fmt::format("'{}' takes no parameters of its own", t.entry_name())
                       : fmt::format("parameters of '{}': {}", t.entry_name(), joined(own));
-  problems.add(fmt::format("{}: unknown key '{}': {} '{}' has no such parameter", item.origin, item.key, t.name, t.entry_name()), hint);
+  problems.add(fmt::format("{}: unknown key '{}': {} '{}' has no such parameter", item.origin,
+                           item.key, t.name, t.entry_name()),
+               hint);
 }
 
-// One document, or all --set arguments together: so the order of these does not matter where they name
-// different keys, and a name may come after its parameters.
+// One document, or all --set arguments together: so the order of these does not matter where they
+// name different keys, and a name may come after its parameters.
 void Schema::apply_level(std::span<const ConfigSource> sources, Problems& problems) {
   const auto is_entry_name = [this](const ConfigSource::Item& item) {
     for (const auto& t : tables_) {
-      if (t->entry != nullptr && item.key == t->name + "." + t->entry->key_) { return true; }
+      if (t->entry != nullptr && item.key == t->name + "." + t->entry->key_) {
+        return true;
+      }
     }
     return false;
   };
   std::map<const Table*, std::string> before;
   for (const auto& t : tables_) {
-    if (t->entry != nullptr) { before[t.get()] = t->entry_name(); }
+    if (t->entry != nullptr) {
+      before[t.get()] = t->entry_name();
+    }
   }
   for (const auto& source : sources) {
     for (const auto& item : source.items()) {
-      if (is_entry_name(item)) { apply(item, problems); }
+      if (is_entry_name(item)) {
+        apply(item, problems);
+      }
     }
   }
   for (const auto& [t, name] : before) {
-    if (t->entry_name() == name) { continue; }
-    // Another algorithm or task was chosen: what was written for the former one does not carry over.
+    if (t->entry_name() == name) {
+      continue;
+    }
+    // Another algorithm or task was chosen: what was written for the former one does not carry
+    // over.
     const_cast<Table*>(t)->written.clear();
     t->params->clear();
   }
   for (const auto& source : sources) {
     for (const auto& item : source.items()) {
-      if (!is_entry_name(item)) { apply(item, problems); }
+      if (!is_entry_name(item)) {
+        apply(item, problems);
+      }
     }
   }
   for (const auto& t : tables_) {
-    if (t->entry != nullptr) { apply_params(*t, problems); }
+    if (t->entry != nullptr) {
+      apply_params(*t, problems);
+    }
   }
 }
 
 void Schema::resolve(std::span<const ConfigSource> sources) {
   Problems problems;
-  if (sources.empty()) { apply_level(sources, problems); }
+  if (sources.empty()) {
+    apply_level(sources, problems);
+  }
   for (std::size_t begin = 0; begin < sources.size();) {
     std::size_t end = begin + 1;
-    while (sources[begin].is_set() && end < sources.size() && sources[end].is_set()) { ++end; }
+    while (sources[begin].is_set() && end < sources.size() && sources[end].is_set()) {
+      ++end;
+    }
     apply_level(sources.subspan(begin, end - begin), problems);
     begin = end;
   }
@@ -311,16 +389,19 @@ void Schema::resolve(std::span<const ConfigSource> sources) {
   for (const auto& t : tables_) {
     for (const auto& f : t->fields) {
       if (complete && f->mandatory_ && f->origin_ == "default") {
-        problems.add(fmt::format("'{}.{}' is missing", t->name, f->key_), fmt::format("{}; {}", f->doc_, f->hint_));
+        problems.add(fmt::format("'{}.{}' is missing", t->name, f->key_),
+                     fmt::format("{}; {}", f->doc_, f->hint_));
       }
     }
     for (const auto& spec : t->specs) {
-      if (t->params->count(spec.name) != 0) { continue; }
+      if (t->params->count(spec.name) != 0) {
+        continue;
+      }
       if (spec.fallback) {
         (*t->params)[spec.name] = ParamValue{*spec.fallback};
       } else if (complete) {
-        problems.add(fmt::format("{}: '{}.{}' is missing: {} '{}' needs it", t->entry->origin_, t->name, spec.name, t->name,
-                                 t->entry_name()),
+        problems.add(fmt::format("{}: '{}.{}' is missing: {} '{}' needs it", t->entry->origin_,
+                                 t->name, spec.name, t->name, t->entry_name()),
                      missing_hint(spec));
       }
     }
@@ -332,14 +413,17 @@ std::vector<ResolvedKey> Schema::keys() const {
   std::vector<ResolvedKey> out;
   for (const auto& t : tables_) {
     for (const auto& f : t->fields) {
-      out.push_back({t->name + "." + f->key_, to_toml(with_word(f->range_, f->read_())), f->origin_, f->doc_,
-                     accepts({f->type_, f->range_, f->choices_}), f->changes_results_});
+      out.push_back({t->name + "." + f->key_, to_toml(with_word(f->range_, f->read_())), f->origin_,
+                     f->doc_, accepts({f->type_, f->range_, f->choices_}), f->changes_results_});
     }
     for (const auto& spec : t->specs) {
       const auto it = t->params->find(spec.name);
-      if (it == t->params->end()) { continue; }
-      out.push_back({t->name + "." + spec.name, to_toml(with_word(spec.range, it->second.value)), it->second.origin, spec.doc,
-                     accepts({spec.type, spec.range, spec.choices}), true});
+      if (it == t->params->end()) {
+        continue;
+      }
+      out.push_back({t->name + "." + spec.name, to_toml(with_word(spec.range, it->second.value)),
+                     it->second.origin, spec.doc, accepts({spec.type, spec.range, spec.choices}),
+                     true});
     }
   }
   return out;
@@ -347,39 +431,10 @@ std::vector<ResolvedKey> Schema::keys() const {
 
 std::vector<std::pair<std::string, std::string>> Schema::tables() const {
   std::vector<std::pair<std::string, std::string>> out;
-  for (const auto& t : tables_) { out.emplace_back(t->name, t->doc); }
-  return out;
-}
-
-std::string resolved_toml(const std::vector<ResolvedKey>& keys, std::string_view title) {
-  std::string out = fmt::format("# {}\n", title);
-  std::string table;
-  for (const auto& k : keys) {
-    const auto [name, key] = split(k.key);
-    if (name != table) {
-      table = name;
-      out += fmt::format("\n[{}]\n", table);
-    }
-    std::string origin = k.origin;  // a comment ends at a line end, and may hold no control characters
-    for (char& c : origin) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) { c = ' '; }
-    }
-    out += fmt::format("{:<44} # {}\n", fmt::format("{} = {}", key, k.toml), origin);
+  for (const auto& t : tables_) {
+    out.emplace_back(t->name, t->doc);
   }
   return out;
 }
-
-namespace {
-std::string hash_of(const std::vector<ResolvedKey>& keys, bool results_only) {
-  std::string text;
-  for (const auto& k : keys) {
-    if (k.changes_results || !results_only) { text += k.key + " = " + k.toml + "\n"; }
-  }
-  return sha256_hex(text);
-}
-}  // namespace
-
-std::string config_hash(const std::vector<ResolvedKey>& keys) { return hash_of(keys, false); }
-std::string results_hash(const std::vector<ResolvedKey>& keys) { return hash_of(keys, true); }
 
 }  // namespace minirl

@@ -1,7 +1,8 @@
 // minirl core/config.h -- strict configuration: TOML documents onto plain structs.
 // One line of code binds one key: its name, where its value goes, what it accepts, what it means.
-// Precedence: default in the struct < documents in their order < `--set table.key=value`; all go through
-// the same checks. Every problem is found before any is reported, each with its place and a hint.
+// Precedence: default in the struct < documents in their order < `--set table.key=value`; all go
+// through the same checks. Every problem is found before any is reported, each with its place and a
+// hint.
 #pragma once
 #include <functional>
 #include <map>
@@ -28,10 +29,10 @@ class ConfigSource {
   static ConfigSource set(std::string_view assignment);
 
   struct Item {
-    std::string key;               // dotted: "train.lr"
-    std::string origin;            // "qwen3.toml:12"
-    std::optional<Scalar> scalar;  // none: not a scalar, `type` says what it is
-    std::string type;              // "an array", "a date", ... for messages
+    std::string key;                      // dotted: "train.lr"
+    std::string origin;                   // "qwen3.toml:12"
+    std::optional<Scalar> scalar;         // none: not a scalar, `type` says what it is
+    std::string type;                     // "an array", "a date", ... for messages
     std::optional<std::string> raw = {};  // --set only: the text after '='
     bool is_table = false;
   };
@@ -47,11 +48,11 @@ class ConfigSource {
 
 /// One key after resolution.
 struct ResolvedKey {
-  std::string key;      // dotted
-  std::string toml;     // the value as TOML
+  std::string key;   // dotted
+  std::string toml;  // the value as TOML
   std::string origin;
   std::string doc;
-  std::string accepts;  // "a whole number at least 1"
+  std::string accepts;          // "a whole number at least 1"
   bool changes_results = true;  // false: threads, folders, ...; may differ on resume
 };
 
@@ -72,26 +73,39 @@ class Schema {
   Field& field(std::string key, Index* value, Range range, std::string doc);
   Field& field(std::string key, double* value, Range range, std::string doc);
   Field& field(std::string key, std::string* value, std::string doc);
-  Field& field(std::string key, std::string* value, std::vector<std::string> choices, std::string doc);
+  Field& field(std::string key, std::string* value, std::vector<std::string> choices,
+               std::string doc);
   /// An enumeration, written as one of `names`.
   template <class E>
-  Field& field(std::string key, E* value, std::vector<std::pair<std::string, E>> names, std::string doc) {
+  Field& field(std::string key, E* value, std::vector<std::pair<std::string, E>> names,
+               std::string doc) {
     std::vector<std::string> choices;
-    for (const auto& [name, v] : names) { choices.push_back(name); }
+    for (const auto& [name, v] : names) {
+      choices.push_back(name);
+    }
     return choice(
         std::move(key), std::move(choices), std::move(doc),
         [value, names](std::string_view text) {
-          for (const auto& [name, v] : names) { if (name == text) { *value = v; } }
+          for (const auto& [name, v] : names) {
+            if (name == text) {
+              *value = v;
+            }
+          }
         },
         [value, names] {
-          for (const auto& [name, v] : names) { if (v == *value) { return name; } }
+          for (const auto& [name, v] : names) {
+            if (v == *value) {
+              return name;
+            }
+          }
           return std::string();
         });
   }
   /// A key that names a registered thing whose own parameters are the other keys of this table.
   /// `specs_of(name)` throws Error for an unknown name.
   using SpecsOf = std::function<std::vector<ParamSpec>(const std::string& name)>;
-  Field& entry(std::string key, std::string* name, ParamMap* params, SpecsOf specs_of, std::string doc);
+  Field& entry(std::string key, std::string* name, ParamMap* params, SpecsOf specs_of,
+               std::string doc);
 
   /// What to say when somebody writes a key that does not exist here: a key that was removed or
   /// renamed, or the name that other tools give to it.
@@ -109,8 +123,8 @@ class Schema {
  private:
   Field& choice(std::string key, std::vector<std::string> choices, std::string doc,
                 std::function<void(std::string_view)> assign, std::function<std::string()> read);
-  Field& add(std::string key, ScalarType type, std::string doc, std::function<void(const Scalar&)> assign,
-             std::function<Scalar()> read);
+  Field& add(std::string key, ScalarType type, std::string doc,
+             std::function<void(const Scalar&)> assign, std::function<Scalar()> read);
   struct Table;
   struct Problems;
   void apply_level(std::span<const ConfigSource> sources, Problems& problems);
@@ -127,9 +141,16 @@ class Schema {
 class Schema::Field {
  public:
   /// The value changes no number of a run (threads, folders, ...): it may differ on resume.
-  Field& no_effect_on_results() { changes_results_ = false; return *this; }
+  Field& no_effect_on_results() {
+    changes_results_ = false;
+    return *this;
+  }
   /// The key must be written; `hint` says which value to take.
-  Field& mandatory(std::string hint) { mandatory_ = true; hint_ = std::move(hint); return *this; }
+  Field& mandatory(std::string hint) {
+    mandatory_ = true;
+    hint_ = std::move(hint);
+    return *this;
+  }
 
  private:
   friend class Schema;
@@ -143,8 +164,8 @@ class Schema::Field {
   SpecsOf specs_of_;  // entry fields only
 };
 
-/// The keys as a TOML document that resolves to the same configuration; each line says where its value
-/// came from. `title` becomes the first comment.
+/// The keys as a TOML document that resolves to the same configuration; each line says where its
+/// value came from. `title` becomes the first comment.
 std::string resolved_toml(const std::vector<ResolvedKey>& keys, std::string_view title);
 /// SHA-256 of the dotted keys and values (not of origins), in 64 hexadecimal digits.
 std::string config_hash(const std::vector<ResolvedKey>& keys);

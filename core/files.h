@@ -1,6 +1,7 @@
 // minirl core/files.h -- files that are either whole or not there.
-// A file is written under a temporary name in its own folder, synced, renamed over its final name, and
-// the folder is synced: whoever is interrupted at any instant leaves the old file or the new one.
+// A file is written under a temporary name in its own folder, synced, renamed over its final name,
+// and the folder is synced: whoever is interrupted at any instant leaves the old file or the new
+// one.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -15,9 +16,9 @@ namespace minirl {
 /// The whole file. Throws Exit::usage when it cannot be read ("cannot read 'x': no such file").
 std::string read_file(const std::filesystem::path& path);
 
-/// Streams one file to disk; nothing is visible under `path` before commit() returns. Without commit the
-/// destructor removes what was written. Every failure, a full disk among them, throws Exit::runtime and
-/// leaves a former file of that name untouched.
+/// Streams one file to disk; nothing is visible under `path` before commit() returns. Without
+/// commit the destructor removes what was written. Every failure, a full disk among them, throws
+/// Exit::runtime and leaves a former file of that name untouched.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -38,8 +39,8 @@ class AtomicFile {
 
 void write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
-/// Appends one line and hands it to the system in one call, so that a killed process leaves whole lines.
-/// `sync` also waits for the disk.
+/// Appends one line and hands it to the system in one call, so that a killed process leaves whole
+/// lines. `sync` also waits for the disk.
 class AppendFile {
  public:
   /// Creates the file if need be. Throws Exit::runtime.
@@ -59,8 +60,10 @@ class AppendFile {
 void make_directory(const std::filesystem::path& path, Exit code = Exit::runtime);
 /// Makes the names inside `directory` durable. Throws Exit::runtime.
 void sync_directory(const std::filesystem::path& directory);
-/// Syncs a finished temporary directory, renames it to `final_path` (which must not exist), syncs the parent.
-void publish_directory(const std::filesystem::path& temporary, const std::filesystem::path& final_path);
+/// Syncs a finished temporary directory, renames it to `final_path` (which must not exist), syncs
+/// the parent.
+void publish_directory(const std::filesystem::path& temporary,
+                       const std::filesystem::path& final_path);
 /// Message for an errno of a file operation, with advice for a full disk or missing rights.
 std::string file_error(const char* doing, const std::filesystem::path& path, int error);
 /// What to do about an errno of a file operation; may be empty.

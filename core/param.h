@@ -1,5 +1,5 @@
-// minirl core/param.h -- named scalars and what they accept: the keys of a configuration and the parameters
-// that algorithms, tasks and rewards declare for themselves.
+// minirl core/param.h -- named scalars and what they accept: the keys of a configuration and the
+// parameters that algorithms, tasks and rewards declare for themselves.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -58,17 +58,18 @@ Range or_infinity(Range range);
 struct ParamSpec {
   std::string name = {};
   ScalarType type = ScalarType::real;
-  std::string doc = {};                    // meaning and unit
-  std::optional<Scalar> fallback = {};     // none: the key is mandatory
-  Range range = {};                        // numbers only
-  std::vector<std::string> choices = {};   // texts only; empty: any text
-  std::string hint = {};                   // shown when a mandatory key is missing: which value to take
+  std::string doc = {};                   // meaning and unit
+  std::optional<Scalar> fallback = {};    // none: the key is mandatory
+  Range range = {};                       // numbers only
+  std::vector<std::string> choices = {};  // texts only; empty: any text
+  std::string hint = {};  // shown when a mandatory key is missing: which value to take
 };
 
 /// What to write when the mandatory `spec` is missing.
 std::string missing_hint(const ParamSpec& spec);
 
-/// Fills `params` with defaults and checks them; for things built without a document (tests, tools).
+/// Fills `params` with defaults and checks them; for things built without a document (tests,
+/// tools).
 void bind_params(std::string_view owner, const std::vector<ParamSpec>& specs, ParamMap& params);
 
 /// The rules of one key.
@@ -79,13 +80,14 @@ struct ParamRules {
 };
 /// "a whole number at least 1", "one of \"a\", \"b\"", ...
 std::string accepts(const ParamRules& rules);
-/// `value` as the rules want it (a whole number becomes a real where one is asked for), or nothing and
-/// in `why` "must be ..., not ...".
+/// `value` as the rules want it (a whole number becomes a real where one is asked for), or nothing
+/// and in `why` "must be ..., not ...".
 std::optional<Scalar> checked(const ParamRules& rules, const Scalar& value, std::string& why);
 /// The word that stands for a number (Range::word) if `value` is that number, else `value`.
 Scalar with_word(const Range& range, Scalar value);
 
-/// A scalar as TOML; a real always has a '.', an exponent, inf or nan, and reads back to the same bits.
+/// A scalar as TOML; a real always has a '.', an exponent, inf or nan, and reads back to the same
+/// bits.
 std::string to_toml(const Scalar& value);
 
 }  // namespace minirl

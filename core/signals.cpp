@@ -17,14 +17,20 @@ extern "C" void minirl_on_signal(int number) {
 }  // namespace
 
 void catch_signals() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = minirl_on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (const int number : {SIGINT, SIGTERM}) { sigaction(number, &action, nullptr); }
-  for (const int number : {SIGPIPE, SIGXFSZ}) { std::signal(number, SIG_IGN); }
+  for (const int number : {SIGINT, SIGTERM}) {
+    sigaction(number, &action, nullptr);
+  }
+  for (const int number : {SIGPIPE, SIGXFSZ}) {
+    std::signal(number, SIG_IGN);
+  }
 }
 
-int caught_signal() { return caught; }
+int caught_signal() {
+  return caught;
+}
 
 }  // namespace minirl

@@ -1,4 +1,5 @@
 #include <array>
+
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
@@ -10,8 +11,9 @@ namespace {
 constexpr Index kBytes = 256;
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// Hugging Face vocabularies are JSON texts, so a byte-level vocabulary writes each byte as one printable
-// character: the printable bytes of Latin-1 as themselves, the others, in order, from U+0100 on.
+// Hugging Face vocabularies are JSON texts, so a byte-level vocabulary writes each byte as one
+// printable character: the printable bytes of Latin-1 as themselves, the others, in order, from
+// U+0100 on.
 std::array<std::string, kBytes> byte_alphabet() {
   std::array<std::string, kBytes> out;
   unsigned next = 256;
@@ -38,10 +40,14 @@ class ByteTokenizer final : public Tokenizer {
       const SpecialToken* found = nullptr;
       if (mode == Specials::parse && text.front() == '<') {
         for (const auto& s : specials_) {  // none is a prefix of another
-          if (text.substr(0, s.text.size()) == s.text) { found = &s; }
+          if (text.substr(0, s.text.size()) == s.text) {
+            found = &s;
+          }
         }
       }
-      out.push_back(found != nullptr ? found->id : static_cast<Token>(static_cast<unsigned char>(text.front())));
+      out.push_back(found != nullptr
+                        ? found->id
+                        : static_cast<Token>(static_cast<unsigned char>(text.front())));
       text.remove_prefix(found != nullptr ? found->text.size() : 1);
     }
     return out;
@@ -55,7 +61,9 @@ class ByteTokenizer final : public Tokenizer {
         out += static_cast<char>(id);
       } else if (id >= kBytes && id < vocab_size()) {
         const SpecialToken& s = specials_[static_cast<std::size_t>(id - kBytes)];
-        if (!(skip_control && s.control)) { out += s.text; }
+        if (!(skip_control && s.control)) {
+          out += s.text;
+        }
       } else {
         out += kReplacement;
       }
@@ -71,18 +79,23 @@ class ByteTokenizer final : public Tokenizer {
     using Json = nlohmann::ordered_json;
     Json vocab = Json::object();
     const auto alphabet = byte_alphabet();
-    for (Index b = 0; b < kBytes; ++b) { vocab[alphabet[static_cast<std::size_t>(b)]] = b; }
+    for (Index b = 0; b < kBytes; ++b) {
+      vocab[alphabet[static_cast<std::size_t>(b)]] = b;
+    }
     Json added = Json::array();
     Json decoder_table = Json::object();
     for (const auto& s : specials_) {
-      Json flags = {{"content", s.text}, {"lstrip", false},    {"normalized", false},
+      Json flags = {{"content", s.text}, {"lstrip", false},      {"normalized", false},
                     {"rstrip", false},   {"single_word", false}, {"special", s.control}};
       decoder_table[std::to_string(s.id)] = flags;
       Json entry = {{"id", s.id}};
       entry.update(flags);
       added.push_back(entry);
     }
-    const Json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}};
+    const Json byte_level = {{"type", "ByteLevel"},
+                             {"add_prefix_space", false},
+                             {"trim_offsets", false},
+                             {"use_regex", false}};
     const Json tokenizer = {{"version", "1.0"},
                             {"truncation", nullptr},
                             {"padding", nullptr},
@@ -129,11 +142,15 @@ class ByteTokenizer final : public Tokenizer {
 
 std::optional<Token> Tokenizer::special(std::string_view text) const {
   for (const auto& s : specials()) {
-    if (s.text == text) { return s.id; }
+    if (s.text == text) {
+      return s.id;
+    }
   }
   return std::nullopt;
 }
 
-std::unique_ptr<Tokenizer> byte_tokenizer() { return std::make_unique<ByteTokenizer>(); }
+std::unique_ptr<Tokenizer> byte_tokenizer() {
+  return std::make_unique<ByteTokenizer>();
+}
 
 }  // namespace minirl::data

@@ -1,5 +1,5 @@
-// minirl data/countdown.h -- the countdown game: reach a target with given numbers, each used at most
-// once, and + - * / and parentheses. Here: the judge of an answer.
+// minirl data/countdown.h -- the countdown game: reach a target with given numbers, each used at
+// most once, and + - * / and parentheses. Here: the judge of an answer.
 #pragma once
 #include <string>
 #include <string_view>
@@ -24,9 +24,10 @@ struct CountdownVerdict {
   std::string reason;  // why not, in words; empty when right
 };
 
-/// Judges an expression of whole numbers, + - * /, parentheses and spaces. Its value is computed exactly
-/// (rational numbers); it must be the target, and every number in it must be one of the given, each
-/// given number used at most once. Any text at all is judged without a crash, in time linear in its length.
+/// Judges an expression of whole numbers, + - * /, parentheses and spaces. Its value is computed
+/// exactly (rational numbers); it must be the target, and every number in it must be one of the
+/// given, each given number used at most once. Any text at all is judged without a crash, in time
+/// linear in its length.
 CountdownVerdict check_countdown(const CountdownGoal& goal, std::string_view expression);
 
 }  // namespace minirl::data

@@ -13,7 +13,8 @@ struct Example {
   std::string answer;  // the gold answer, in the form that the task's reward reads
 };
 
-/// What a synthetic worked answer is worth. A base model is made from a mixture: it can, but often does not.
+/// What a synthetic worked answer is worth. A base model is made from a mixture: it can, but often
+/// does not.
 enum class Quality : unsigned char {
   good,       // right, and boxed: reward 1
   unboxed,    // right, but the answer is not in \boxed{}: reward 0

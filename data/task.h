@@ -1,5 +1,5 @@
-// minirl data/task.h -- where problems come from. A task is a pure function of (seed, index): no state, no
-// files, so a run can be replayed from its config alone and batches may be cut anywhere.
+// minirl data/task.h -- where problems come from. A task is a pure function of (seed, index): no
+// state, no files, so a run can be replayed from its config alone and batches may be cut anywhere.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,9 +20,9 @@ class Task {
   virtual Example train_example(std::uint64_t seed, Index index) const = 0;
   /// A worked answer of mixed quality to a training problem, for making a base model.
   virtual SupervisedExample supervised_example(std::uint64_t seed, Index index) const = 0;
-  /// The first n held-out problems, all different, the same for every seed. Whether a problem is held out
-  /// is a property of the problem alone (about one in kHeldOutShare), and the two functions above draw
-  /// only from the others. Fails with Exit::usage when the task has fewer.
+  /// The first n held-out problems, all different, the same for every seed. Whether a problem is
+  /// held out is a property of the problem alone (about one in kHeldOutShare), and the two
+  /// functions above draw only from the others. Fails with Exit::usage when the task has fewer.
   virtual std::vector<Example> eval_examples(Index n) const = 0;
   /// Longest prompt and longest good completion, in bytes.
   virtual Index prompt_bytes_max() const = 0;
@@ -50,7 +50,8 @@ struct TaskInfo {
   std::string doc;
   std::string reward;  // the reward that its answers are meant for
   std::vector<ParamSpec> params;
-  std::function<std::unique_ptr<Task>(const ParamMap&)> make;  // parameters checked against `params`
+  std::function<std::unique_ptr<Task>(const ParamMap&)>
+      make;  // parameters checked against `params`
 };
 using Tasks = Registry<TaskInfo>;
 

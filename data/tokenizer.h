@@ -30,20 +30,22 @@ enum class Specials : unsigned char {
   as_text,  // they are ordinary bytes: for text that a user or a data set supplies
 };
 
-/// Ids and bytes are exact inverses: decode(encode(text)) == text for every byte string. Completions are
-/// never tokenised again: the sampled ids are what is trained on.
+/// Ids and bytes are exact inverses: decode(encode(text)) == text for every byte string.
+/// Completions are never tokenised again: the sampled ids are what is trained on.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
-  virtual std::vector<Token> encode(std::string_view text, Specials specials = Specials::parse) const = 0;
-  /// Bytes, not necessarily valid UTF-8. An id outside [0, vocab_size) becomes U+FFFD. `skip_control`
-  /// leaves out control tokens such as the end of a text.
+  virtual std::vector<Token> encode(std::string_view text,
+                                    Specials specials = Specials::parse) const = 0;
+  /// Bytes, not necessarily valid UTF-8. An id outside [0, vocab_size) becomes U+FFFD.
+  /// `skip_control` leaves out control tokens such as the end of a text.
   virtual std::string decode(std::span<const Token> ids, bool skip_control = false) const = 0;
   virtual Index vocab_size() const = 0;
   /// The token that ends a completion; it is sampled and trained like any other (R6).
   virtual Token eos() const = 0;
   virtual const std::vector<SpecialToken>& specials() const = 0;
-  /// Writes tokenizer.json and tokenizer_config.json, which Hugging Face libraries load as they are.
+  /// Writes tokenizer.json and tokenizer_config.json, which Hugging Face libraries load as they
+  /// are.
   virtual void save(const std::filesystem::path& directory) const = 0;
 
   std::optional<Token> special(std::string_view text) const;

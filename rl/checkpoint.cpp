@@ -44,6 +44,17 @@ std::vector<fs::path> by_progress(const fs::path& checkpoints) {  // oldest firs
   return out;
 }
 
+// Takes a directory away under its final name in one step: a kill in the middle of the removal leaves a
+// temporary name, never a final name over half a checkpoint.
+void take_away(const fs::path& directory) {
+  std::error_code ignored;
+  if (!fs::exists(directory)) { return; }
+  const fs::path aside = directory.parent_path() / (".tmp-old-" + directory.filename().string());
+  fs::remove_all(aside, ignored);
+  fs::rename(directory, aside);
+  fs::remove_all(aside, ignored);
+}
+
 void remove_old(const fs::path& checkpoints, Index keep) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(checkpoints, ignored)) {  // of a process that was killed
@@ -52,7 +63,7 @@ void remove_old(const fs::path& checkpoints, Index keep) {
   if (keep <= 0) { return; }
   auto all = by_progress(checkpoints);
   all.erase(std::remove_if(all.begin(), all.end(), [](const fs::path& p) { return p.filename() == "step-000000"; }), all.end());
-  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) { fs::remove_all(all[i], ignored); }
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) { take_away(all[i]); }
 }
 
 std::string file_hash(const fs::path& path) { return sha256_hex(read_file(path)); }
@@ -88,7 +99,7 @@ fs::path save_checkpoint(const fs::path& checkpoints, const Progress& progress, 
                       {"weights_hash", model.params().hash()},
                       {"files", files}};
     write_file_atomic(temporary / "progress.json", doc.dump(2) + "\n");
-    fs::remove_all(final_path, ignored);  // the same step again, after a resume
+    take_away(final_path);  // the same step again, after a resume
     publish_directory(temporary, final_path);
   } catch (...) {
     fs::remove_all(temporary, ignored);

@@ -1,5 +1,5 @@
-// minirl rl/config.h -- everything that a run is a function of. One struct a table of the TOML file; names
-// of keys are names of fields. rl/config.cpp binds, checks and documents them.
+// minirl rl/config.h -- everything that a run is a function of. One struct a table of the TOML
+// file; names of keys are names of fields. rl/config.cpp binds, checks and documents them.
 #pragma once
 #include <limits>
 #include <string>
@@ -42,15 +42,16 @@ struct PretrainConfig {
 /// Sampling of training rollouts: from softmax(logits / temperature), nothing filtered (R6).
 struct RolloutConfig {
   Index prompts_per_step = 32;
-  Index group_size = 8;       // completions per prompt
+  Index group_size = 8;  // completions per prompt
   double temperature = 1.0;
   Index max_new_tokens = 48;  // the end token included
   Index max_batch = 256;      // sequences decoded at once; changes no bit
 };
 
 struct TrainConfig {
-  Index steps = 100;              // rollouts, each followed by updates_per_rollout optimizer updates
-  Index updates_per_rollout = 4;  // disjoint mini-batches of whole groups' completions; anchors stay frozen
+  Index steps = 100;  // rollouts, each followed by updates_per_rollout optimizer updates
+  Index updates_per_rollout =
+      4;  // disjoint mini-batches of whole groups' completions; anchors stay frozen
   Index tokens_per_micro = 4096;  // tokens per forward and backward pass; changes no bit
   double lr = 3e-4;
   std::string lr_schedule = "constant";  // constant | linear | cosine
@@ -58,29 +59,30 @@ struct TrainConfig {
   Index warmup_steps = 0;                // optimizer updates
   double weight_decay = 0.0;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
-  double max_grad_norm = 1.0;            // kOff: no clipping
+  double max_grad_norm = 1.0;  // kOff: no clipping
 };
 
 struct AlgorithmConfig {
   std::string name = "drpo";
-  ParamMap params;                              // what the algorithm declares for itself: delta, ...
+  ParamMap params;  // what the algorithm declares for itself: delta, ...
   std::string loss_agg_mode = "seq-mean-token-sum-norm";
-  Index horizon = 0;                                    // tokens; 0: rollout.max_new_tokens
+  Index horizon = 0;  // tokens; 0: rollout.max_new_tokens
   std::string advantage = "group-mean";
   bool normalize_adv_by_std = false;
 };
 
 struct RewardConfig {
   std::string name = "boxed";
-  std::string truncated_reward = "zero";  // a completion that hits max_new_tokens: zero | keep | soft
-  Index soft_buffer_tokens = 16;          // soft: the penalty grows over the last so many tokens
-  double soft_penalty = 1.0;              // soft: subtracted at max_new_tokens
+  std::string truncated_reward =
+      "zero";                     // a completion that hits max_new_tokens: zero | keep | soft
+  Index soft_buffer_tokens = 16;  // soft: the penalty grows over the last so many tokens
+  double soft_penalty = 1.0;      // soft: subtracted at max_new_tokens
 };
 
 struct EvalConfig {
-  Index every = 0;     // train steps between evaluations; 0: before and after only
-  Index prompts = 100; // held-out problems
-  Index samples = 8;   // completions per problem: avg@samples, pass@samples
+  Index every = 0;      // train steps between evaluations; 0: before and after only
+  Index prompts = 100;  // held-out problems
+  Index samples = 8;    // completions per problem: avg@samples, pass@samples
   double temperature = 1.0;
 };
 
@@ -110,7 +112,9 @@ struct Config {
   RuntimeConfig runtime;
 
   Index completions_per_step() const { return rollout.prompts_per_step * rollout.group_size; }
-  Index horizon() const { return algorithm.horizon > 0 ? algorithm.horizon : rollout.max_new_tokens; }
+  Index horizon() const {
+    return algorithm.horizon > 0 ? algorithm.horizon : rollout.max_new_tokens;
+  }
 };
 
 /// A configuration with where every value came from.
@@ -119,16 +123,17 @@ struct LoadedConfig {
   std::vector<ResolvedKey> keys;
   std::vector<std::string> warnings;  // legal, but probably not meant
 
-  std::string resolved_toml() const;   // resolves to the same configuration
+  std::string resolved_toml() const;  // resolves to the same configuration
   std::string hash() const { return config_hash(keys); }
-  /// Of the keys that change results: what a checkpoint and a resumed run must agree on. Under a constant
-  /// learning rate train.steps is not among them: a longer run is the shorter one continued.
+  /// Of the keys that change results: what a checkpoint and a resumed run must agree on. Under a
+  /// constant learning rate train.steps is not among them: a longer run is the shorter one
+  /// continued.
   std::string results_hash() const;
   std::string origin(std::string_view key) const;
 };
 
-/// Applies the sources (files first, then --set), checks every key and how keys fit together. Throws
-/// Exit::usage and names every problem with its place.
+/// Applies the sources (files first, then --set), checks every key and how keys fit together.
+/// Throws Exit::usage and names every problem with its place.
 LoadedConfig load_config(const std::vector<ConfigSource>& sources);
 
 /// Sets run.name where the configuration leaves it empty.
@@ -137,8 +142,8 @@ void name_run(LoadedConfig& loaded, const std::string& name, const std::string& 
 /// Binds `config` to `schema`: the list of all keys (docs/formats.md is tested against it).
 void bind(Schema& schema, Config& config);
 
-/// Keys whose change would make the rest of a resumed run differ from the original, with both values;
-/// empty: the run may go on under `now`.
+/// Keys whose change would make the rest of a resumed run differ from the original, with both
+/// values; empty: the run may go on under `now`.
 std::vector<std::string> differences_on_resume(const LoadedConfig& before, const LoadedConfig& now);
 
 }  // namespace minirl::rl

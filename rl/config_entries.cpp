@@ -8,13 +8,25 @@
 
 namespace minirl::rl {
 
-std::vector<std::string> model_families() { return DecoderFamilies::names(); }
-std::vector<std::string> schedule_choices() { return {"constant", "linear", "cosine"}; }
-std::vector<std::string> advantage_choices() { return batch_estimator_names(); }
-std::vector<std::string> reward_choices() { return Rewards::names(); }
+std::vector<std::string> model_families() {
+  return DecoderFamilies::names();
+}
+std::vector<std::string> schedule_choices() {
+  return {"constant", "linear", "cosine"};
+}
+std::vector<std::string> advantage_choices() {
+  return batch_estimator_names();
+}
+std::vector<std::string> reward_choices() {
+  return Rewards::names();
+}
 
-std::vector<ParamSpec> task_specs(const std::string& name) { return data::Tasks::find("task", name).params; }
+std::vector<ParamSpec> task_specs(const std::string& name) {
+  return data::Tasks::find("task", name).params;
+}
 
-std::vector<ParamSpec> algorithm_specs(const std::string& name) { return algorithm_info(name).params; }
+std::vector<ParamSpec> algorithm_specs(const std::string& name) {
+  return algorithm_info(name).params;
+}
 
 }  // namespace minirl::rl

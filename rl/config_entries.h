@@ -1,5 +1,5 @@
-// minirl rl/config_entries.h -- the names that a configuration may use for registered things, and the
-// parameters that these declare.
+// minirl rl/config_entries.h -- the names that a configuration may use for registered things, and
+// the parameters that these declare.
 #pragma once
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+
 #include <nlohmann/json.hpp>
 
 namespace minirl::rl {
@@ -20,7 +21,9 @@ struct Line {
 std::vector<Line> read_lines(const std::filesystem::path& path, bool& dropped) {
   std::vector<Line> out;
   dropped = false;
-  if (!std::filesystem::exists(path)) { return out; }
+  if (!std::filesystem::exists(path)) {
+    return out;
+  }
   const std::string content = read_file(path);
   for (std::size_t begin = 0; begin < content.size();) {
     const auto end = content.find('\n', begin);
@@ -67,7 +70,9 @@ MetricRow& MetricRow::put(std::string_view key, std::string_view text) {
 
 std::string MetricRow::json() const {
   std::string out = body_;
-  if (!nonfinite_.empty()) { out += ", \"nonfinite\": " + nlohmann::json(nonfinite_).dump(); }
+  if (!nonfinite_.empty()) {
+    out += ", \"nonfinite\": " + nlohmann::json(nonfinite_).dump();
+  }
   return out + "}";
 }
 
@@ -87,11 +92,15 @@ void MetricLog::keep_only(const std::function<bool(std::string_view, Index)>& ke
       continue;
     }
     kept += line.text + "\n";
-    if (is_row) { written_.emplace(line.kind, line.step); }
+    if (is_row) {
+      written_.emplace(line.kind, line.step);
+    }
   }
   empty_ = kept.empty();
   file_.reset();
-  if (changed) { write_file_atomic(path_, kept); }
+  if (changed) {
+    write_file_atomic(path_, kept);
+  }
   file_ = std::make_unique<AppendFile>(path_);
 }
 
@@ -102,11 +111,15 @@ void MetricLog::write(const MetricRow& row) {
 }
 
 void MetricLog::write_header(std::string_view json) {
-  if (!empty_) { return; }
+  if (!empty_) {
+    return;
+  }
   file_->line(json);
   empty_ = false;
 }
 
-bool MetricLog::has(std::string_view kind, Index step) const { return written_.count({std::string(kind), step}) != 0; }
+bool MetricLog::has(std::string_view kind, Index step) const {
+  return written_.count({std::string(kind), step}) != 0;
+}
 
 }  // namespace minirl::rl

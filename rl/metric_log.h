@@ -1,4 +1,5 @@
-// minirl rl/metric_log.h -- metrics.jsonl: one JSON object a line, one line a step (docs/formats.md).
+// minirl rl/metric_log.h -- metrics.jsonl: one JSON object a line, one line a step
+// (docs/formats.md).
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -13,8 +14,8 @@
 
 namespace minirl::rl {
 
-/// One line. Numbers are written with the fewest digits that read back to the same double; NaN and the
-/// infinities, which JSON does not have, become null and are named under "nonfinite".
+/// One line. Numbers are written with the fewest digits that read back to the same double; NaN and
+/// the infinities, which JSON does not have, become null and are named under "nonfinite".
 class MetricRow {
  public:
   /// `kind`: "pretrain", "train" or "eval"; `step` counts finished steps of that phase.
@@ -37,8 +38,8 @@ class MetricLog {
   /// Opens or creates the file. A last line that a killed process left unfinished is removed.
   explicit MetricLog(std::filesystem::path path);
 
-  /// Removes the rows that `keep(kind, step)` does not want: those of steps after the one that a resumed run
-  /// starts from. The file is replaced atomically, and only if something is removed.
+  /// Removes the rows that `keep(kind, step)` does not want: those of steps after the one that a
+  /// resumed run starts from. The file is replaced atomically, and only if something is removed.
   void keep_only(const std::function<bool(std::string_view kind, Index step)>& keep);
 
   /// Appends a row. Rows of one kind and step are written once: has() tells.

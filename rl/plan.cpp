@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "data/task.h"
@@ -18,45 +19,67 @@ namespace {
 constexpr Index kFloat = 4;
 
 // 1234567 -> "1,234,567"
-std::string grouped(Index n) { return n < 1000 ? fmt::format("{}", n) : fmt::format("{},{:03}", grouped(n / 1000), n % 1000); }
+std::string grouped(Index n) {
+  return n < 1000 ? fmt::format("{}", n) : fmt::format("{},{:03}", grouped(n / 1000), n % 1000);
+}
 
-std::string mebibytes(Index bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 1048576.0); }
+std::string mebibytes(Index bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 1048576.0);
+}
 
-MemoryPlan memory_of(const Config& c, const ModelConfig& m, Index parameters, Index sequence_tokens) {
+MemoryPlan memory_of(const Config& c, const ModelConfig& m, Index parameters,
+                     Index sequence_tokens) {
   MemoryPlan out;
   out.weights = kFloat * parameters;
   // A tied table has a second accumulator, for its use as the head.
-  out.gradients = kFloat * (parameters + (m.tie_word_embeddings ? m.vocab_size * m.hidden_size : 0));
+  out.gradients =
+      kFloat * (parameters + (m.tie_word_embeddings ? m.vocab_size * m.hidden_size : 0));
   out.moments = 2 * kFloat * parameters;
   out.packed = 2 * kFloat * parameters;  // for y = x W^T and for dx = dy W
   const Index positions = (sequence_tokens + 31) / 32 * 32;
-  const Index running = std::min(c.rollout.max_batch, std::max(c.completions_per_step(), c.eval.prompts * c.eval.samples));
+  const Index running = std::min(
+      c.rollout.max_batch, std::max(c.completions_per_step(), c.eval.prompts * c.eval.samples));
   out.kv_cache = kFloat * running * positions * m.num_layers * 2 * m.kv_size();
-  const Index per_token = m.num_layers * (7 * m.hidden_size + 4 * m.q_size() + 4 * m.kv_size() + 3 * m.ffn_size) + 2 * m.hidden_size;
+  const Index per_token =
+      m.num_layers * (7 * m.hidden_size + 4 * m.q_size() + 4 * m.kv_size() + 3 * m.ffn_size) +
+      2 * m.hidden_size;
   out.activations = kFloat * c.train.tokens_per_micro * per_token;
   return out;
 }
 
 std::string anchor_words(const Traits& traits, Index updates) {
-  const std::string frozen = updates > 1 ? fmt::format(", frozen over the {} updates of a rollout", updates) : ", frozen";
+  const std::string frozen =
+      updates > 1 ? fmt::format(", frozen over the {} updates of a rollout", updates) : ", frozen";
   const std::string mu = "log mu, recorded while sampling" + frozen;
-  return traits.needs_recomputed ? mu + "; log pi_old, computed by one more forward pass before the first update" + frozen : mu;
+  return traits.needs_recomputed
+             ? mu + "; log pi_old, computed by one more forward pass before the first update" +
+                   frozen
+             : mu;
 }
 
 std::string rate_words(const TrainConfig& t) {
   std::string out = fmt::format("{:g}, {}", t.lr, t.lr_schedule);
-  if (t.lr_schedule != "constant") { out += fmt::format(" to {:g}", t.lr * t.lr_final_fraction); }
-  if (t.warmup_steps > 0) { out += fmt::format(", after {} updates of warm-up", t.warmup_steps); }
-  out += fmt::format("; AdamW ({:g}, {:g}, {:g}), weight decay {:g}, ", t.beta1, t.beta2, t.eps, t.weight_decay);
-  return out + (std::isinf(t.max_grad_norm) ? std::string("no clipping") : fmt::format("gradient norm clipped to {:g}", t.max_grad_norm));
+  if (t.lr_schedule != "constant") {
+    out += fmt::format(" to {:g}", t.lr * t.lr_final_fraction);
+  }
+  if (t.warmup_steps > 0) {
+    out += fmt::format(", after {} updates of warm-up", t.warmup_steps);
+  }
+  out += fmt::format("; AdamW ({:g}, {:g}, {:g}), weight decay {:g}, ", t.beta1, t.beta2, t.eps,
+                     t.weight_decay);
+  return out + (std::isinf(t.max_grad_norm)
+                    ? std::string("no clipping")
+                    : fmt::format("gradient norm clipped to {:g}", t.max_grad_norm));
 }
 
 }  // namespace
 
 Index parameter_count(const ModelConfig& m) {
-  const Index attention = m.hidden_size * m.q_size() * 2 + m.hidden_size * m.kv_size() * 2 + 2 * m.head_dim;
+  const Index attention =
+      m.hidden_size * m.q_size() * 2 + m.hidden_size * m.kv_size() * 2 + 2 * m.head_dim;
   const Index layer = attention + 3 * m.hidden_size * m.ffn_size + 2 * m.hidden_size;
-  return m.vocab_size * m.hidden_size * (m.tie_word_embeddings ? 1 : 2) + m.num_layers * layer + m.hidden_size;
+  return m.vocab_size * m.hidden_size * (m.tie_word_embeddings ? 1 : 2) + m.num_layers * layer +
+         m.hidden_size;
 }
 
 Plan make_plan(const LoadedConfig& loaded) {
@@ -83,12 +106,17 @@ Plan make_plan(const LoadedConfig& loaded) {
   const AlgorithmInfo info = algorithm_info(c.algorithm.name);
   const auto algorithm = make_algorithm(c.algorithm.name, c.algorithm.params);
   p.algorithm = c.algorithm.name;
-  for (const auto& [name, value] : c.algorithm.params) { p.algorithm += fmt::format(", {} = {}", name, to_toml(value.value)); }
+  for (const auto& [name, value] : c.algorithm.params) {
+    p.algorithm += fmt::format(", {} = {}", name, to_toml(value.value));
+  }
   p.summary = info.summary;
   p.formula = info.formula;
   p.advantage = estimator_words(estimator_from_name(c.algorithm.advantage));
-  p.advantage += c.algorithm.normalize_adv_by_std ? ", divided by the group's standard deviation" : ", not divided by a standard deviation";
-  p.aggregation = c.algorithm.loss_agg_mode + ": " + agg_mode_words(agg_mode_from_name(c.algorithm.loss_agg_mode), static_cast<double>(c.horizon()));
+  p.advantage += c.algorithm.normalize_adv_by_std ? ", divided by the group's standard deviation"
+                                                  : ", not divided by a standard deviation";
+  p.aggregation = c.algorithm.loss_agg_mode + ": " +
+                  agg_mode_words(agg_mode_from_name(c.algorithm.loss_agg_mode),
+                                 static_cast<double>(c.horizon()));
   p.anchor = anchor_words(algorithm->traits(), p.updates_per_step);
   const WeightRange range = algorithm->weight_range();
   p.weight_lower = range.lower;
@@ -96,44 +124,71 @@ Plan make_plan(const LoadedConfig& loaded) {
   p.boundary_reachable = range.boundary_reachable;
   p.weight_words = range.words;
 
-  p.sampling = fmt::format("softmax(logits / {:g}) over the whole vocabulary, no top-k and no top-p; up to {} new tokens, the end token is sampled and trained",
-                           c.rollout.temperature, c.rollout.max_new_tokens);
+  p.sampling = fmt::format(
+      "softmax(logits / {:g}) over the whole vocabulary, no top-k and no top-p; up to {} new "
+      "tokens, the end token is sampled and trained",
+      c.rollout.temperature, c.rollout.max_new_tokens);
   p.reward = fmt::format("{}: {}", c.reward.name, Rewards::find("reward", c.reward.name).summary);
-  p.truncation = c.reward.truncated_reward == "zero"   ? "zero: a completion without end token scores 0"
-                 : c.reward.truncated_reward == "keep" ? "keep: a completion without end token is scored like any other"
-                                                       : fmt::format("soft: up to {:g} is subtracted over the last {} tokens before the limit", c.reward.soft_penalty, c.reward.soft_buffer_tokens);
-  p.evaluation = fmt::format("{} held-out problems x {} samples at temperature {:g}, before and after{}", c.eval.prompts, c.eval.samples, c.eval.temperature,
-                             c.eval.every > 0 ? fmt::format(" and every {} steps", c.eval.every) : std::string());
+  p.truncation =
+      c.reward.truncated_reward == "zero" ? "zero: a completion without end token scores 0"
+      : c.reward.truncated_reward == "keep"
+          ? "keep: a completion without end token is scored like any other"
+          : fmt::format("soft: up to {:g} is subtracted over the last {} tokens before the limit",
+                        c.reward.soft_penalty, c.reward.soft_buffer_tokens);
+  p.evaluation = fmt::format(
+      "{} held-out problems x {} samples at temperature {:g}, before and after{}", c.eval.prompts,
+      c.eval.samples, c.eval.temperature,
+      c.eval.every > 0 ? fmt::format(" and every {} steps", c.eval.every) : std::string());
   p.learning_rate = rate_words(c.train);
-  p.seeds = fmt::format("run.seed = {}; every random number is a function of it and of what it is for, so threads, batch sizes and resumption change nothing", c.run.seed);
-  p.stops = {fmt::format("after step {}", p.steps), "SIGINT or SIGTERM: after a checkpoint, exit 130 or 143",
+  p.seeds = fmt::format(
+      "run.seed = {}; every random number is a function of it and of what it is for, so threads, "
+      "batch sizes and resumption change nothing",
+      c.run.seed);
+  p.stops = {fmt::format("after step {}", p.steps),
+             "SIGINT or SIGTERM: after a checkpoint, exit 130 or 143",
              "a loss, log-probability or gradient that is not finite: exit 4, nothing is updated",
              "a ratio that is not exactly 1 on the first update after a rollout: exit 4"};
   p.warnings = loaded.warnings;
-  if (!p.boundary_reachable) { p.warnings.push_back(fmt::format("the boundary of {} cannot be reached: no token is ever masked or reversed", c.algorithm.name)); }
+  if (!p.boundary_reachable) {
+    p.warnings.push_back(
+        fmt::format("the boundary of {} cannot be reached: no token is ever masked or reversed",
+                    c.algorithm.name));
+  }
   const auto task = data::make_task(c.task.name, c.task.params);
-  p.memory = memory_of(c, p.model, p.parameters, task->prompt_bytes_max() + c.rollout.max_new_tokens);
+  p.memory =
+      memory_of(c, p.model, p.parameters, task->prompt_bytes_max() + c.rollout.max_new_tokens);
   return p;
 }
 
 std::string plan_text(const Plan& p) {
   std::string out = fmt::format("{}  ->  {}\n\n", p.run, p.folder);
-  const auto line = [&](std::string_view name, const std::string& text) { out += fmt::format("{:<15}{}\n", name, text); };
+  const auto line = [&](std::string_view name, const std::string& text) {
+    out += fmt::format("{:<15}{}\n", name, text);
+  };
   const ModelConfig& m = p.model;
-  line("model", fmt::format("{}, {} parameters: width {}, {} layers, {} query and {} key-value heads of {}, feed-forward {}, vocabulary {}{}", m.family,
-                            grouped(p.parameters), m.hidden_size, m.num_layers, m.num_heads, m.num_kv_heads, m.head_dim, m.ffn_size, m.vocab_size,
+  line("model", fmt::format("{}, {} parameters: width {}, {} layers, {} query and {} key-value "
+                            "heads of {}, feed-forward {}, vocabulary {}{}",
+                            m.family, grouped(p.parameters), m.hidden_size, m.num_layers,
+                            m.num_heads, m.num_kv_heads, m.head_dim, m.ffn_size, m.vocab_size,
                             m.tie_word_embeddings ? ", tied" : ""));
-  line("base model", p.pretrain_updates > 0 ? fmt::format("{} supervised updates on {} worked answers", grouped(p.pretrain_updates), grouped(p.pretrain_sequences))
-                                            : std::string("no pretraining"));
-  line("one step", fmt::format("{} prompts -> {} completions -> {} optimizer updates of {} completions each", p.prompts_per_step, p.completions_per_step,
-                               p.updates_per_step, p.completions_per_update));
-  line("whole run", fmt::format("{} steps, {} completions, {} optimizer updates", grouped(p.steps), grouped(p.completions), grouped(p.updates)));
+  line("base model", p.pretrain_updates > 0
+                         ? fmt::format("{} supervised updates on {} worked answers",
+                                       grouped(p.pretrain_updates), grouped(p.pretrain_sequences))
+                         : std::string("no pretraining"));
+  line("one step",
+       fmt::format("{} prompts -> {} completions -> {} optimizer updates of {} completions each",
+                   p.prompts_per_step, p.completions_per_step, p.updates_per_step,
+                   p.completions_per_update));
+  line("whole run", fmt::format("{} steps, {} completions, {} optimizer updates", grouped(p.steps),
+                                grouped(p.completions), grouped(p.updates)));
   out += "\n";
   line("algorithm", fmt::format("{}: {}", p.algorithm, p.summary));
   line("", p.formula);
   line("weight", p.weight_words);
   line("boundary", p.boundary_reachable ? "can be reached" : "can NOT be reached");
-  line("first update", "every ratio is exactly 1 and the KL to the rollout exactly 0; compared bit by bit, else the run stops");
+  line("first update",
+       "every ratio is exactly 1 and the KL to the rollout exactly 0; compared bit by bit, else "
+       "the run stops");
   line("anchor", p.anchor);
   line("advantage", p.advantage);
   line("aggregation", p.aggregation);
@@ -144,14 +199,21 @@ std::string plan_text(const Plan& p) {
   line("truncated", p.truncation);
   line("evaluation", p.evaluation);
   line("seeds", p.seeds);
-  for (std::size_t i = 0; i < p.stops.size(); ++i) { line(i == 0 ? "stops" : "", p.stops[i]); }
+  for (std::size_t i = 0; i < p.stops.size(); ++i) {
+    line(i == 0 ? "stops" : "", p.stops[i]);
+  }
   out += "\n";
   const MemoryPlan& y = p.memory;
-  line("memory", fmt::format("about {}: weights {}, gradients {}, moments {}, packed weights {}, key-value cache {}, activations {}", mebibytes(y.total()),
-                             mebibytes(y.weights), mebibytes(y.gradients), mebibytes(y.moments), mebibytes(y.packed), mebibytes(y.kv_cache), mebibytes(y.activations)));
+  line("memory", fmt::format("about {}: weights {}, gradients {}, moments {}, packed weights {}, "
+                             "key-value cache {}, activations {}",
+                             mebibytes(y.total()), mebibytes(y.weights), mebibytes(y.gradients),
+                             mebibytes(y.moments), mebibytes(y.packed), mebibytes(y.kv_cache),
+                             mebibytes(y.activations)));
   line("config", "sha256 " + p.config_sha256);
   line("", "sha256 of the keys that change results " + p.results_sha256);
-  for (const auto& w : p.warnings) { line("warning", w); }
+  for (const auto& w : p.warnings) {
+    line("warning", w);
+  }
   return out;
 }
 
@@ -164,15 +226,34 @@ std::string plan_json(const Plan& p) {
       {"config_sha256", p.config_sha256},
       {"results_sha256", p.results_sha256},
       {"model",
-       {{"family", m.family}, {"parameters", p.parameters}, {"vocab_size", m.vocab_size}, {"hidden_size", m.hidden_size}, {"num_layers", m.num_layers},
-        {"num_heads", m.num_heads}, {"num_kv_heads", m.num_kv_heads}, {"head_dim", m.head_dim}, {"ffn_size", m.ffn_size}, {"tie_word_embeddings", m.tie_word_embeddings}}},
+       {{"family", m.family},
+        {"parameters", p.parameters},
+        {"vocab_size", m.vocab_size},
+        {"hidden_size", m.hidden_size},
+        {"num_layers", m.num_layers},
+        {"num_heads", m.num_heads},
+        {"num_kv_heads", m.num_kv_heads},
+        {"head_dim", m.head_dim},
+        {"ffn_size", m.ffn_size},
+        {"tie_word_embeddings", m.tie_word_embeddings}}},
       {"pretrain", {{"updates", p.pretrain_updates}, {"sequences", p.pretrain_sequences}}},
       {"step",
-       {{"prompts", p.prompts_per_step}, {"completions", p.completions_per_step}, {"updates", p.updates_per_step}, {"completions_per_update", p.completions_per_update}}},
+       {{"prompts", p.prompts_per_step},
+        {"completions", p.completions_per_step},
+        {"updates", p.updates_per_step},
+        {"completions_per_update", p.completions_per_update}}},
       {"total", {{"steps", p.steps}, {"completions", p.completions}, {"updates", p.updates}}},
       {"algorithm",
-       {{"name", p.algorithm}, {"summary", p.summary}, {"formula", p.formula}, {"weight_lower", p.weight_lower}, {"weight_upper", p.weight_upper},
-        {"weight", p.weight_words}, {"boundary_reachable", p.boundary_reachable}, {"anchor", p.anchor}, {"advantage", p.advantage}, {"aggregation", p.aggregation}}},
+       {{"name", p.algorithm},
+        {"summary", p.summary},
+        {"formula", p.formula},
+        {"weight_lower", p.weight_lower},
+        {"weight_upper", p.weight_upper},
+        {"weight", p.weight_words},
+        {"boundary_reachable", p.boundary_reachable},
+        {"anchor", p.anchor},
+        {"advantage", p.advantage},
+        {"aggregation", p.aggregation}}},
       {"expected_first_update_ratio", 1.0},
       {"learning_rate", p.learning_rate},
       {"sampling", p.sampling},
@@ -182,8 +263,13 @@ std::string plan_json(const Plan& p) {
       {"seeds", p.seeds},
       {"stops", p.stops},
       {"memory_bytes",
-       {{"weights", y.weights}, {"gradients", y.gradients}, {"moments", y.moments}, {"packed_weights", y.packed}, {"kv_cache", y.kv_cache},
-        {"activations_estimate", y.activations}, {"total", y.total()}}},
+       {{"weights", y.weights},
+        {"gradients", y.gradients},
+        {"moments", y.moments},
+        {"packed_weights", y.packed},
+        {"kv_cache", y.kv_cache},
+        {"activations_estimate", y.activations},
+        {"total", y.total()}}},
       {"warnings", p.warnings}};
   return doc.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -7,7 +7,8 @@
 
 namespace minirl::rl {
 
-/// Bytes by category. Weights, moments and the cache follow from the shapes; activations are an estimate.
+/// Bytes by category. Weights, moments and the cache follow from the shapes; activations are an
+/// estimate.
 struct MemoryPlan {
   Index weights = 0, gradients = 0, moments = 0, packed = 0, kv_cache = 0, activations = 0;
   Index total() const { return weights + gradients + moments + packed + kv_cache + activations; }
@@ -18,7 +19,8 @@ struct Plan {
   std::string config_sha256, results_sha256;
   ModelConfig model;
   Index parameters = 0;
-  Index prompts_per_step = 0, completions_per_step = 0, updates_per_step = 0, completions_per_update = 0;
+  Index prompts_per_step = 0, completions_per_step = 0, updates_per_step = 0,
+        completions_per_update = 0;
   Index steps = 0, updates = 0, completions = 0, pretrain_updates = 0, pretrain_sequences = 0;
   std::string algorithm, summary, formula, advantage, aggregation, anchor;
   double weight_lower = 0, weight_upper = 0;

@@ -1,9 +1,9 @@
 #include "rl/plot.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace minirl::rl {
@@ -18,7 +18,10 @@ struct Frame {
   double x0, x1, y0, y1;  // limits of the data (y0, y1 as logarithms where the axis is logarithmic)
   bool logarithmic;
   double x(double v) const { return kLeft + (v - x0) / (x1 - x0) * (kWidth - kLeft - kRight); }
-  double y(double v) const { return kHeight - kBottom - ((logarithmic ? std::log10(v) : v) - y0) / (y1 - y0) * (kHeight - kTop - kBottom); }
+  double y(double v) const {
+    return kHeight - kBottom -
+           ((logarithmic ? std::log10(v) : v) - y0) / (y1 - y0) * (kHeight - kTop - kBottom);
+  }
 };
 
 bool usable(const PlotPoint& p, bool logarithmic) {
@@ -26,7 +29,9 @@ bool usable(const PlotPoint& p, bool logarithmic) {
 }
 
 std::vector<PlotPoint> thinned(const std::vector<PlotPoint>& points) {
-  if (points.size() <= kMostPoints) { return points; }
+  if (points.size() <= kMostPoints) {
+    return points;
+  }
   std::vector<PlotPoint> out;
   for (std::size_t i = 0; i < kMostPoints; ++i) {
     const std::size_t begin = points.size() * i / kMostPoints;
@@ -46,11 +51,14 @@ std::vector<PlotPoint> moving_mean(const std::vector<PlotPoint>& points) {
   const std::size_t half = std::max<std::size_t>(1, points.size() / 30);
   std::vector<PlotPoint> out;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const std::size_t near = std::min({half, i, points.size() - 1 - i});  // symmetric, so that it does not lag
+    const std::size_t near =
+        std::min({half, i, points.size() - 1 - i});  // symmetric, so that it does not lag
     double sum = 0;
     double count = 0;
     for (std::size_t j = i - near; j <= i + near; ++j) {
-      if (!std::isfinite(points[j].y)) { continue; }
+      if (!std::isfinite(points[j].y)) {
+        continue;
+      }
       sum += points[j].y;
       count += 1;
     }
@@ -75,12 +83,18 @@ std::string path(const std::vector<PlotPoint>& points, const Frame& f) {
 }
 
 std::string tick_text(double v) {
-  if (v == 0) { return "0"; }
+  if (v == 0) {
+    return "0";
+  }
   const double size = std::abs(v);
   if (size >= 1e5 || size < 1e-3) {
     std::string text = fmt::format("{:.3g}", v);
-    if (const auto e = text.find("e+0"); e != std::string::npos) { text.erase(e + 1, 2); }
-    if (const auto e = text.find("e-0"); e != std::string::npos) { text.erase(e + 2, 1); }
+    if (const auto e = text.find("e+0"); e != std::string::npos) {
+      text.erase(e + 1, 2);
+    }
+    if (const auto e = text.find("e-0"); e != std::string::npos) {
+      text.erase(e + 2, 1);
+    }
     return text;
   }
   return fmt::format("{:.6g}", v);
@@ -90,14 +104,18 @@ Frame frame_of(const Plot& plot) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   Frame f{kInf, -kInf, kInf, -kInf, plot.logarithmic};
   const auto see = [&](double y) {
-    if (!std::isfinite(y) || (plot.logarithmic && y <= 0)) { return; }
+    if (!std::isfinite(y) || (plot.logarithmic && y <= 0)) {
+      return;
+    }
     const double v = plot.logarithmic ? std::log10(y) : y;
     f.y0 = std::min(f.y0, v);
     f.y1 = std::max(f.y1, v);
   };
   for (const auto& s : plot.series) {
     for (const auto& p : s.points) {
-      if (!usable(p, plot.logarithmic)) { continue; }
+      if (!usable(p, plot.logarithmic)) {
+        continue;
+      }
       f.x0 = std::min(f.x0, p.x);
       f.x1 = std::max(f.x1, p.x);
       see(p.y);
@@ -107,14 +125,20 @@ Frame frame_of(const Plot& plot) {
   }
   see(plot.y_min);
   see(plot.y_max);
-  if (f.x0 == f.x1) { f.x0 -= 1, f.x1 += 1; }
+  if (f.x0 == f.x1) {
+    f.x0 -= 1, f.x1 += 1;
+  }
   if (f.y1 - f.y0 < 1e-12 * std::max(1.0, std::abs(f.y0))) {
     const double pad = f.y0 == 0 ? 1 : std::abs(f.y0) * 0.1;
     f.y0 -= pad, f.y1 += pad;
   } else {
     const double pad = 0.05 * (f.y1 - f.y0);
-    if (!(plot.y_min == f.y0)) { f.y0 -= pad; }
-    if (!(plot.y_max == f.y1)) { f.y1 += pad; }
+    if (!(plot.y_min == f.y0)) {
+      f.y0 -= pad;
+    }
+    if (!(plot.y_max == f.y1)) {
+      f.y1 += pad;
+    }
   }
   return f;
 }
@@ -124,29 +148,40 @@ std::string axes(const Plot& plot, const Frame& f) {
   const double bottom = kHeight - kBottom;
   std::vector<double> ys;
   if (plot.logarithmic) {
-    for (double e = std::ceil(f.y0); e <= f.y1; e += 1) { ys.push_back(std::pow(10.0, e)); }
+    for (double e = std::ceil(f.y0); e <= f.y1; e += 1) {
+      ys.push_back(std::pow(10.0, e));
+    }
     if (ys.size() < 2) {
       for (const double t : nice_ticks(std::pow(10.0, f.y0), std::pow(10.0, f.y1), 4)) {
-        if (t > 0) { ys.push_back(t); }
+        if (t > 0) {
+          ys.push_back(t);
+        }
       }
     }
   } else {
     ys = nice_ticks(f.y0, f.y1, 5);
   }
   for (const double v : ys) {
-    out += fmt::format("<line class=\"grid\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.2f}\" y2=\"{2:.2f}\"/><text class=\"tick\" x=\"{3}\" y=\"{4:.2f}\" "
-                       "text-anchor=\"end\">{5}</text>",
-                       kLeft, kWidth - kRight, f.y(v), kLeft - 7, f.y(v) + 4, tick_text(v));
+    out += fmt::format(
+        "<line class=\"grid\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.2f}\" y2=\"{2:.2f}\"/><text "
+        "class=\"tick\" x=\"{3}\" y=\"{4:.2f}\" "
+        "text-anchor=\"end\">{5}</text>",
+        kLeft, kWidth - kRight, f.y(v), kLeft - 7, f.y(v) + 4, tick_text(v));
   }
   for (const double v : nice_ticks(f.x0, f.x1, 6)) {
-    if (v != std::floor(v)) { continue; }  // steps are whole
-    out += fmt::format("<line class=\"axis\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1}\" y2=\"{2}\"/><text class=\"tick\" x=\"{0:.2f}\" y=\"{3}\" "
-                       "text-anchor=\"middle\">{4}</text>",
-                       f.x(v), bottom, bottom + 4, bottom + 17, tick_text(v));
+    if (v != std::floor(v)) {
+      continue;
+    }  // steps are whole
+    out += fmt::format(
+        "<line class=\"axis\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1}\" y2=\"{2}\"/><text "
+        "class=\"tick\" x=\"{0:.2f}\" y=\"{3}\" "
+        "text-anchor=\"middle\">{4}</text>",
+        f.x(v), bottom, bottom + 4, bottom + 17, tick_text(v));
   }
-  out += fmt::format("<line class=\"axis\" x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\"/>", kLeft, kWidth - kRight, bottom);
-  out += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", (kLeft + kWidth - kRight) / 2, kHeight - 6,
-                     html_escape(plot.x_label));
+  out += fmt::format("<line class=\"axis\" x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\"/>", kLeft,
+                     kWidth - kRight, bottom);
+  out += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                     (kLeft + kWidth - kRight) / 2, kHeight - 6, html_escape(plot.x_label));
   return out;
 }
 
@@ -162,33 +197,47 @@ std::string drawn(const PlotSeries& s, int color, const Frame& f) {
     return out;
   }
   line(points, s.markers ? "thin" : "");
-  if (!s.markers) { return out; }
+  if (!s.markers) {
+    return out;
+  }
   for (const auto& p : points) {
-    if (!usable(p, f.logarithmic)) { continue; }
-    if (std::isfinite(p.low) && std::isfinite(p.high)) {
-      out += fmt::format("<line class=\"line c{0} thin\" x1=\"{1:.2f}\" x2=\"{1:.2f}\" y1=\"{2:.2f}\" y2=\"{3:.2f}\"/>", color, f.x(p.x), f.y(p.low),
-                         f.y(p.high));
+    if (!usable(p, f.logarithmic)) {
+      continue;
     }
-    out += fmt::format("<circle class=\"dot c{}\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3.5\"/>", color, f.x(p.x), f.y(p.y));
+    if (std::isfinite(p.low) && std::isfinite(p.high)) {
+      out += fmt::format(
+          "<line class=\"line c{0} thin\" x1=\"{1:.2f}\" x2=\"{1:.2f}\" y1=\"{2:.2f}\" "
+          "y2=\"{3:.2f}\"/>",
+          color, f.x(p.x), f.y(p.low), f.y(p.high));
+    }
+    out += fmt::format("<circle class=\"dot c{}\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3.5\"/>", color,
+                       f.x(p.x), f.y(p.y));
   }
   return out;
 }
 
-// What the script shows under the pointer: for each series its name, the x in picture coordinates and texts.
+// What the script shows under the pointer: for each series its name, the x in picture coordinates
+// and texts.
 std::string pointer_data(const Plot& plot, const Frame& f) {
   nlohmann::json all = nlohmann::json::array();
   for (const auto& s : plot.series) {
     nlohmann::json points = nlohmann::json::array();
     for (const auto& p : thinned(s.points)) {
-      if (!usable(p, plot.logarithmic)) { continue; }
+      if (!usable(p, plot.logarithmic)) {
+        continue;
+      }
       std::string text = fmt::format("{:.4g}", p.y);
-      if (std::isfinite(p.low)) { text += fmt::format(" [{:.3g}, {:.3g}]", p.low, p.high); }
+      if (std::isfinite(p.low)) {
+        text += fmt::format(" [{:.3g}, {:.3g}]", p.low, p.high);
+      }
       points.push_back({std::round(f.x(p.x) * 10) / 10, fmt::format("{:.6g}", p.x), text});
     }
     all.push_back({{"name", s.name}, {"points", points}});
   }
   std::string text = all.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) { text.replace(at, 1, "\\u003c"); }
+  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) {
+    text.replace(at, 1, "\\u003c");
+  }
   return text;
 }
 
@@ -198,11 +247,20 @@ std::string html_escape(const std::string& text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -210,7 +268,9 @@ std::string html_escape(const std::string& text) {
 
 std::vector<double> nice_ticks(double low, double high, int count) {
   std::vector<double> out;
-  if (!std::isfinite(low) || !std::isfinite(high) || high <= low) { return out; }
+  if (!std::isfinite(low) || !std::isfinite(high) || high <= low) {
+    return out;
+  }
   const double rough = (high - low) / count;
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
   double step = 10 * power;
@@ -220,30 +280,45 @@ std::vector<double> nice_ticks(double low, double high, int count) {
       break;
     }
   }
-  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1) { out.push_back(i * step + 0.0); }
+  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1) {
+    out.push_back(i * step + 0.0);
+  }
   return out;
 }
 
 std::string plot_figure(const Plot& plot) {
   bool any = false;
   for (const auto& s : plot.series) {
-    for (const auto& p : s.points) { any = any || usable(p, plot.logarithmic); }
+    for (const auto& p : s.points) {
+      any = any || usable(p, plot.logarithmic);
+    }
   }
-  if (!any) { return ""; }
+  if (!any) {
+    return "";
+  }
   const Frame f = frame_of(plot);
-  std::string out = fmt::format("<figure class=\"plot\"><figcaption><b>{}</b>", html_escape(plot.title));
-  if (!plot.note.empty()) { out += fmt::format("<span class=\"note\">{}</span>", html_escape(plot.note)); }
+  std::string out =
+      fmt::format("<figure class=\"plot\"><figcaption><b>{}</b>", html_escape(plot.title));
+  if (!plot.note.empty()) {
+    out += fmt::format("<span class=\"note\">{}</span>", html_escape(plot.note));
+  }
   if (plot.series.size() > 1) {
     out += "<span class=\"legend\">";
     for (std::size_t i = 0; i < plot.series.size(); ++i) {
-      out += fmt::format("<span><i class=\"c{}\"></i>{}</span>", i + 1, html_escape(plot.series[i].name));
+      out += fmt::format("<span><i class=\"c{}\"></i>{}</span>", i + 1,
+                         html_escape(plot.series[i].name));
     }
     out += "</span>";
   }
-  out += fmt::format("</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}", kWidth, kHeight, html_escape(plot.title), axes(plot, f));
-  for (std::size_t i = 0; i < plot.series.size(); ++i) { out += drawn(plot.series[i], static_cast<int>(i) + 1, f); }
-  out += fmt::format("<line class=\"cursor\" y1=\"{}\" y2=\"{}\"/></svg><div class=\"tip\"></div><script type=\"application/json\">{}</script></figure>\n", kTop,
-                     kHeight - kBottom, pointer_data(plot, f));
+  out += fmt::format("</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}",
+                     kWidth, kHeight, html_escape(plot.title), axes(plot, f));
+  for (std::size_t i = 0; i < plot.series.size(); ++i) {
+    out += drawn(plot.series[i], static_cast<int>(i) + 1, f);
+  }
+  out += fmt::format(
+      "<line class=\"cursor\" y1=\"{}\" y2=\"{}\"/></svg><div class=\"tip\"></div><script "
+      "type=\"application/json\">{}</script></figure>\n",
+      kTop, kHeight - kBottom, pointer_data(plot, f));
   return out;
 }
 

@@ -21,8 +21,9 @@ class ProgressLine {
 
   /// Starts a phase that has `done` of `total` steps behind it.
   void start(std::string_view phase, Index done, Index total);
-  /// A finished step. `text` is what it has to say; step number, memory and remaining time are added.
-  /// In plain style a fast phase prints at most one line a `kPlainSeconds`, and its first and last.
+  /// A finished step. `text` is what it has to say; step number, memory and remaining time are
+  /// added. In plain style a fast phase prints at most one line a `kPlainSeconds`, and its first
+  /// and last.
   void step(Index step, std::string_view text);
   /// A line of its own, in every style but `off`.
   void note(std::string_view text);

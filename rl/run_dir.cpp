@@ -1,10 +1,9 @@
 #include "rl/run_dir.h"
 
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <unistd.h>
-
-#include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
 #include "core/files.h"
@@ -16,8 +15,9 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // Everything that a run writes below its folder; only these are ever removed.
-constexpr const char* kEntries[] = {"config.toml", "config.resolved.toml", "env.json",    "metrics.jsonl",
-                                    "rollouts",    "eval",                 "checkpoints", "report.html", ".lock"};
+constexpr const char* kEntries[] = {
+    "config.toml", "config.resolved.toml", "env.json",    "metrics.jsonl", "rollouts",
+    "eval",        "checkpoints",          "report.html", ".lock"};
 
 bool holds_something(const fs::path& folder) {
   std::error_code error;
@@ -31,15 +31,21 @@ bool abandoned(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     bool ours = name.find(".tmp-") != std::string::npos && name.front() == '.';
-    for (const char* e : kEntries) { ours = ours || name == e; }
-    if (!ours || (entry.is_directory() && holds_something(entry.path()))) { return false; }
+    for (const char* e : kEntries) {
+      ours = ours || name == e;
+    }
+    if (!ours || (entry.is_directory() && holds_something(entry.path()))) {
+      return false;
+    }
   }
   return !error && !is_run(folder);
 }
 
 Json to_json(const NamedValues& values) {
   Json out = Json::object();
-  for (const auto& [key, value] : values) { out[key] = value; }
+  for (const auto& [key, value] : values) {
+    out[key] = value;
+  }
   return out;
 }
 
@@ -47,39 +53,56 @@ Json to_json(const NamedValues& values) {
 
 bool is_run(const fs::path& folder) {
   std::error_code error;
-  return fs::is_regular_file(folder / "config.resolved.toml", error) && fs::is_regular_file(folder / "env.json", error);
+  return fs::is_regular_file(folder / "config.resolved.toml", error) &&
+         fs::is_regular_file(folder / "env.json", error);
 }
 
-RunDir::RunDir(const LoadedConfig& loaded, const ConfigSource& source, const std::vector<std::string>& command_line, Open mode)
+RunDir::RunDir(const LoadedConfig& loaded, const ConfigSource& source,
+               const std::vector<std::string>& command_line, Open mode)
     : root_(fs::path(loaded.config.run.dir) / loaded.config.run.name) {
   MINIRL_CHECK(!loaded.config.run.name.empty(), "the run has no name");
   const bool taken = holds_something(root_) && !abandoned(root_);
   if (mode == Open::fresh && taken) {
     fail(Exit::usage, fmt::format("the run '{}' exists already", root_.string()),
-         is_run(root_) ? "--resume goes on with it, --overwrite replaces it, --run-name NAME starts another"
-                       : "it is not a run of minirl: choose another name with --run-name NAME");
+         is_run(root_)
+             ? "--resume goes on with it, --overwrite replaces it, --run-name NAME starts another"
+             : "it is not a run of minirl: choose another name with --run-name NAME");
   }
   if (mode == Open::overwrite && taken && !is_run(root_)) {
-    fail(Exit::usage, fmt::format("'{}' is not a run of minirl, so --overwrite leaves it alone", root_.string()),
+    fail(Exit::usage,
+         fmt::format("'{}' is not a run of minirl, so --overwrite leaves it alone", root_.string()),
          "choose another name with --run-name NAME");
   }
   if (mode == Open::resume && !is_run(root_)) {
-    fail(Exit::usage, fmt::format("there is no run '{}' to resume", root_.string()), "leave out --resume to start it");
+    fail(Exit::usage, fmt::format("there is no run '{}' to resume", root_.string()),
+         "leave out --resume to start it");
   }
   make_directory(root_, Exit::usage);
   lock();
-  if (mode == Open::overwrite) { remove_entries(); }
-  if (mode == Open::resume) { compare(loaded); }
+  if (mode == Open::overwrite) {
+    remove_entries();
+  }
+  if (mode == Open::resume) {
+    compare(loaded);
+  }
   try {
-    for (const char* folder : {"rollouts", "eval", "checkpoints"}) { make_directory(root_ / folder, Exit::usage); }
-    if (mode != Open::resume) { write_file_atomic(root_ / "config.toml", source.content()); }
+    for (const char* folder : {"rollouts", "eval", "checkpoints"}) {
+      make_directory(root_ / folder, Exit::usage);
+    }
+    if (mode != Open::resume) {
+      write_file_atomic(root_ / "config.toml", source.content());
+    }
     write_file_atomic(root_ / "config.resolved.toml", loaded.resolved_toml());
     write_env(loaded, command_line);
-  } catch (const Error& error) { throw Error(Exit::usage, error.what()); }  // nothing has been computed yet
+  } catch (const Error& error) {
+    throw Error(Exit::usage, error.what());
+  }  // nothing has been computed yet
 }
 
 RunDir::~RunDir() {
-  if (lock_ >= 0) { ::close(lock_); }  // which also releases the lock; a killed process releases it too
+  if (lock_ >= 0) {
+    ::close(lock_);
+  }  // which also releases the lock; a killed process releases it too
 }
 
 void RunDir::lock() {
@@ -90,16 +113,22 @@ void RunDir::lock() {
     fail(Exit::usage, file_error("write to the folder", root_, error), file_hint(error));
   }
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    fail(Exit::usage, fmt::format("another minirl is working in '{}'", root_.string()), "wait for it, or choose another --run-name");
+    fail(Exit::usage, fmt::format("another minirl is working in '{}'", root_.string()),
+         "wait for it, or choose another --run-name");
   }
 }
 
 void RunDir::remove_entries() {
   for (const char* name : kEntries) {
-    if (std::string_view(name) == ".lock") { continue; }
+    if (std::string_view(name) == ".lock") {
+      continue;
+    }
     std::error_code error;
     fs::remove_all(root_ / name, error);
-    if (error) { fail(Exit::usage, file_error("remove", root_ / name, error.value()), file_hint(error.value())); }
+    if (error) {
+      fail(Exit::usage, file_error("remove", root_ / name, error.value()),
+           file_hint(error.value()));
+    }
   }
 }
 
@@ -111,21 +140,30 @@ void RunDir::discard() {
 }
 
 void RunDir::compare(const LoadedConfig& now) const {
-  const LoadedConfig before = load_config({ConfigSource::file((root_ / "config.resolved.toml").string())});
+  const LoadedConfig before =
+      load_config({ConfigSource::file((root_ / "config.resolved.toml").string())});
   const auto differences = differences_on_resume(before, now);
-  if (differences.empty()) { return; }
+  if (differences.empty()) {
+    return;
+  }
   std::string list;
-  for (const auto& d : differences) { list += "\n  " + d; }
-  fail(Exit::usage, fmt::format("the configuration differs from that of the run '{}':{}", root_.string(), list),
+  for (const auto& d : differences) {
+    list += "\n  " + d;
+  }
+  fail(Exit::usage,
+       fmt::format("the configuration differs from that of the run '{}':{}", root_.string(), list),
        "resume with the same values, or start another run with --run-name NAME");
 }
 
-void RunDir::write_env(const LoadedConfig& loaded, const std::vector<std::string>& command_line) const {
+void RunDir::write_env(const LoadedConfig& loaded,
+                       const std::vector<std::string>& command_line) const {
   const fs::path path = root_ / "env.json";
   Json doc = {{"format", 1}, {"starts", Json::array()}};
   if (fs::exists(path)) {  // of a resumed run: earlier starts stay on record
     const Json old = Json::parse(read_file(path), nullptr, false);
-    if (old.is_object() && old.contains("starts") && old["starts"].is_array()) { doc["starts"] = old["starts"]; }
+    if (old.is_object() && old.contains("starts") && old["starts"].is_array()) {
+      doc["starts"] = old["starts"];
+    }
   }
   doc["starts"].push_back({{"time_utc", utc_now()},
                            {"command_line", command_line},

@@ -15,10 +15,12 @@ class RunDir {
     resume,     // must be a run of the same configuration
     overwrite,  // a former run of that name is removed first; nothing but a run is
   };
-  /// Creates or opens <run.dir>/<run.name>, takes its lock, writes config.toml (the source as it was),
-  /// config.resolved.toml and env.json. Throws Exit::usage: the name is taken, there is nothing to resume, the
-  /// configuration differs from the run's, the place is not writable, another process is working in it.
-  RunDir(const LoadedConfig& loaded, const ConfigSource& source, const std::vector<std::string>& command_line, Open mode);
+  /// Creates or opens <run.dir>/<run.name>, takes its lock, writes config.toml (the source as it
+  /// was), config.resolved.toml and env.json. Throws Exit::usage: the name is taken, there is
+  /// nothing to resume, the configuration differs from the run's, the place is not writable,
+  /// another process is working in it.
+  RunDir(const LoadedConfig& loaded, const ConfigSource& source,
+         const std::vector<std::string>& command_line, Open mode);
   ~RunDir();
   RunDir(const RunDir&) = delete;
   RunDir& operator=(const RunDir&) = delete;
@@ -30,8 +32,12 @@ class RunDir {
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
   std::filesystem::path report() const { return root_ / "report.html"; }
-  std::filesystem::path rollouts(Index step) const { return root_ / "rollouts" / fmt::format("step-{:06}.jsonl", step); }
-  std::filesystem::path evaluation(Index step) const { return root_ / "eval" / fmt::format("step-{:06}.json", step); }
+  std::filesystem::path rollouts(Index step) const {
+    return root_ / "rollouts" / fmt::format("step-{:06}.jsonl", step);
+  }
+  std::filesystem::path evaluation(Index step) const {
+    return root_ / "eval" / fmt::format("step-{:06}.json", step);
+  }
 
  private:
   void lock();

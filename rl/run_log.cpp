@@ -12,16 +12,23 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-const char* kind_of(Phase phase) { return phase == Phase::pretrain ? "pretrain" : "train"; }
+const char* kind_of(Phase phase) {
+  return phase == Phase::pretrain ? "pretrain" : "train";
+}
 
 // "18.4k"
-std::string rounded(double n) { return n >= 10000 ? fmt::format("{:.1f}k", n / 1000) : fmt::format("{:.0f}", n); }
+std::string rounded(double n) {
+  return n >= 10000 ? fmt::format("{:.1f}k", n / 1000) : fmt::format("{:.0f}", n);
+}
 
 std::string progress_text(const StepRecord& record) {
   std::string out;
   const auto add = [&](std::string_view key, std::string_view name, const char* format) {
     const Metric* m = record.find(key);
-    if (m != nullptr) { out += (out.empty() ? "" : "  ") + std::string(name) + " " + fmt::format(fmt::runtime(format), m->value); }
+    if (m != nullptr) {
+      out += (out.empty() ? "" : "  ") + std::string(name) + " " +
+             fmt::format(fmt::runtime(format), m->value);
+    }
   };
   if (record.phase == Phase::pretrain) {
     add("pretrain/loss", "loss", "{:.4f}");
@@ -32,8 +39,12 @@ std::string progress_text(const StepRecord& record) {
     add("policy/entropy", "entropy", "{:.3f}");
   }
   const Metric* rate = record.find("perf/tokens_per_s");
-  if (rate == nullptr) { rate = record.find("perf/train_tokens_per_s"); }
-  if (rate != nullptr) { out += fmt::format("  {} tok/s", rounded(rate->value)); }
+  if (rate == nullptr) {
+    rate = record.find("perf/train_tokens_per_s");
+  }
+  if (rate != nullptr) {
+    out += fmt::format("  {} tok/s", rounded(rate->value));
+  }
   return out;
 }
 
@@ -44,12 +55,15 @@ void remove_steps(const fs::path& folder, const Drop& drop) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().stem().string();
-    if (name.rfind("step-", 0) == 0 && name.find_first_not_of("0123456789", 5) == std::string::npos && name.size() > 5 && name.size() < 20 &&
-        drop(static_cast<Index>(std::stoll(name.substr(5))))) {
+    if (name.rfind("step-", 0) == 0 &&
+        name.find_first_not_of("0123456789", 5) == std::string::npos && name.size() > 5 &&
+        name.size() < 20 && drop(static_cast<Index>(std::stoll(name.substr(5))))) {
       gone.push_back(entry.path());
     }
   }
-  for (const auto& path : gone) { fs::remove(path, ignored); }
+  for (const auto& path : gone) {
+    fs::remove(path, ignored);
+  }
 }
 
 }  // namespace
@@ -60,31 +74,55 @@ std::string rollouts_jsonl(Index step, std::span<const Group> groups) {
     const Group& group = groups[g];
     for (std::size_t s = 0; s < group.rollouts.size(); ++s) {
       const Rollout& r = group.rollouts[s];
-      const Json head = {{"step", step},           {"group", g},          {"sample", s},           {"example", group.example.id},
-                         {"prompt", group.example.prompt}, {"answer", group.example.answer}, {"text", r.text}, {"stopped", r.stopped},
-                         {"reward", r.reward},     {"score", r.verdict.score}, {"extracted", r.verdict.extracted}, {"why", r.verdict.why},
-                         {"advantage", r.advantage}, {"prompt_ids", group.prompt}, {"ids", r.ids}};
+      const Json head = {{"step", step},
+                         {"group", g},
+                         {"sample", s},
+                         {"example", group.example.id},
+                         {"prompt", group.example.prompt},
+                         {"answer", group.example.answer},
+                         {"text", r.text},
+                         {"stopped", r.stopped},
+                         {"reward", r.reward},
+                         {"score", r.verdict.score},
+                         {"extracted", r.verdict.extracted},
+                         {"why", r.verdict.why},
+                         {"advantage", r.advantage},
+                         {"prompt_ids", group.prompt},
+                         {"ids", r.ids}};
       std::string line = head.dump(-1, ' ', false, Json::error_handler_t::replace);
       line.back() = ',';
       line += " \"logp\": [";
-      for (std::size_t t = 0; t < r.logp.size(); ++t) { line += fmt::format("{}{:.9g}", t == 0 ? "" : ", ", r.logp[t]); }
+      for (std::size_t t = 0; t < r.logp.size(); ++t) {
+        line += fmt::format("{}{:.9g}", t == 0 ? "" : ", ", r.logp[t]);
+      }
       out += line + "]}\n";
     }
   }
   return out;
 }
 
-RunLog::RunLog(const RunDir& dir, const LoadedConfig& loaded, int threads) : dir_(dir), metrics_(dir.metrics()), line_(loaded.config.runtime.progress, stderr) {
+RunLog::RunLog(const RunDir& dir, const LoadedConfig& loaded, int threads)
+    : dir_(dir), metrics_(dir.metrics()), line_(loaded.config.runtime.progress, stderr) {
   write_header(loaded, threads);
 }
 
 void RunLog::write_header(const LoadedConfig& loaded, int threads) {
   Json config = Json::object();
-  for (const auto& k : loaded.keys) { config[k.key] = k.toml; }
+  for (const auto& k : loaded.keys) {
+    config[k.key] = k.toml;
+  }
   Json build = Json::object();
-  for (const auto& [key, value] : build_info()) { build[key] = value; }
-  const Json header = {{"kind", "run"},     {"format", 1},     {"config_sha256", loaded.hash()}, {"results_sha256", loaded.results_hash()},
-                       {"build", build},    {"device", "cpu"}, {"simd", name(active_isa())},     {"threads", threads},
+  for (const auto& [key, value] : build_info()) {
+    build[key] = value;
+  }
+  const Json header = {{"kind", "run"},
+                       {"format", 1},
+                       {"config_sha256", loaded.hash()},
+                       {"results_sha256", loaded.results_hash()},
+                       {"build", build},
+                       {"device", "cpu"},
+                       {"simd", name(active_isa())},
+                       {"threads", threads},
                        {"config_toml", config}};
   metrics_.write_header(header.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
@@ -92,7 +130,9 @@ void RunLog::write_header(const LoadedConfig& loaded, int threads) {
 void RunLog::rewind(const Progress& progress) {
   const bool training = progress.phase == Phase::train;
   metrics_.keep_only([&](std::string_view kind, Index step) {
-    if (kind == "pretrain") { return training || step <= progress.step; }
+    if (kind == "pretrain") {
+      return training || step <= progress.step;
+    }
     return training && step <= progress.step && (kind == "train" || has_evaluation(step));
   });
   const auto later = [&](Index step) { return !training || step > progress.step; };
@@ -100,43 +140,62 @@ void RunLog::rewind(const Progress& progress) {
   remove_steps(dir_.root() / "eval", later);
 }
 
-void RunLog::write_report() const { write_file_atomic(dir_.report(), report_html(dir_.root())); }
+void RunLog::write_report() const {
+  write_file_atomic(dir_.report(), report_html(dir_.root()));
+}
 
-void RunLog::phase(Phase phase, Index done, Index total) { line_.start(kind_of(phase), done, total); }
+void RunLog::phase(Phase phase, Index done, Index total) {
+  line_.start(kind_of(phase), done, total);
+}
 
 void RunLog::step(const StepRecord& record) {
   MetricRow row(kind_of(record.phase), record.step);
-  for (const Metric& m : record.metrics) { row.put(m.key, m.value); }
+  for (const Metric& m : record.metrics) {
+    row.put(m.key, m.value);
+  }
   row.put("perf/memory_bytes", static_cast<double>(resident_bytes()));
   metrics_.write(row);
   line_.step(record.step, progress_text(record));
 }
 
-void RunLog::rollouts(Index step, std::span<const Group> groups) { write_file_atomic(dir_.rollouts(step), rollouts_jsonl(step, groups)); }
+void RunLog::rollouts(Index step, std::span<const Group> groups) {
+  write_file_atomic(dir_.rollouts(step), rollouts_jsonl(step, groups));
+}
 
 void RunLog::evaluation(Index step, const EvalResult& result) {
   // The row first: a process killed between the two evaluates again and finds its row written.
   if (!metrics_.has("eval", step)) {
     MetricRow row("eval", step);
-    row.put("eval/problems", static_cast<double>(result.problems)).put("eval/samples", static_cast<double>(result.samples));
-    for (const auto& [key, interval] : {std::pair("eval/avg_at_k", &result.average), std::pair("eval/pass_at_k", &result.pass)}) {
-      row.put(key, interval->value).put(fmt::format("{}_lower", key), interval->lower).put(fmt::format("{}_upper", key), interval->upper);
+    row.put("eval/problems", static_cast<double>(result.problems))
+        .put("eval/samples", static_cast<double>(result.samples));
+    for (const auto& [key, interval] :
+         {std::pair("eval/avg_at_k", &result.average), std::pair("eval/pass_at_k", &result.pass)}) {
+      row.put(key, interval->value)
+          .put(fmt::format("{}_lower", key), interval->lower)
+          .put(fmt::format("{}_upper", key), interval->upper);
     }
-    row.put("eval/length_mean", result.length_mean).put("eval/truncated_frac", result.truncated_frac).put("eval/answered_frac", result.answered_frac);
+    row.put("eval/length_mean", result.length_mean)
+        .put("eval/truncated_frac", result.truncated_frac)
+        .put("eval/answered_frac", result.answered_frac);
     metrics_.write(row);
   }
   write_file_atomic(dir_.evaluation(step), eval_json(result, step));
-  line_.note(fmt::format("evaluation at step {}: avg@{} {:.3f} [{:.3f}, {:.3f}], pass@{} {:.3f}", step, result.samples, result.average.value, result.average.lower,
+  line_.note(fmt::format("evaluation at step {}: avg@{} {:.3f} [{:.3f}, {:.3f}], pass@{} {:.3f}",
+                         step, result.samples, result.average.value, result.average.lower,
                          result.average.upper, result.samples, result.pass.value));
 }
 
-bool RunLog::has_evaluation(Index step) { return fs::exists(dir_.evaluation(step)); }
+bool RunLog::has_evaluation(Index step) {
+  return fs::exists(dir_.evaluation(step));
+}
 
 void RunLog::checkpoint(const fs::path& directory) {
   write_report();
   line_.note(fmt::format("checkpoint {}", directory.filename().string()));
 }
 
-void RunLog::note(const std::string& message) { line_.note(message); }
+void RunLog::note(const std::string& message) {
+  line_.note(message);
+}
 
 }  // namespace minirl::rl

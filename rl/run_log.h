@@ -1,4 +1,5 @@
-// minirl rl/run_log.h -- the observer of a training run: metrics, rollouts, evaluations, progress, report.
+// minirl rl/run_log.h -- the observer of a training run: metrics, rollouts, evaluations, progress,
+// report.
 #pragma once
 #include <set>
 
@@ -13,7 +14,8 @@ class RunLog final : public Observer {
  public:
   RunLog(const RunDir& dir, const LoadedConfig& loaded, int threads);
 
-  /// Forgets what was written after `progress`, from where a resumed run goes on: the steps are made again.
+  /// Forgets what was written after `progress`, from where a resumed run goes on: the steps are
+  /// made again.
   void rewind(const Progress& progress);
   /// Draws report.html from what is there.
   void write_report() const;
@@ -33,7 +35,8 @@ class RunLog final : public Observer {
   ProgressLine line_;
 };
 
-/// One line a rollout: prompt, ids, log mu (9 significant digits: exact), reward and why, advantage.
+/// One line a rollout: prompt, ids, log mu (9 significant digits: exact), reward and why,
+/// advantage.
 std::string rollouts_jsonl(Index step, std::span<const Group> groups);
 
 }  // namespace minirl::rl

@@ -1,6 +1,7 @@
 #include "rl/summary.h"
 
 #include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
@@ -21,11 +22,15 @@ Interval read_interval(const Json& j) {
   return i;
 }
 
-std::string cell(const Interval& i) { return fmt::format("{:.3f} [{:.3f}, {:.3f}]", i.value, i.lower, i.upper); }
+std::string cell(const Interval& i) {
+  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", i.value, i.lower, i.upper);
+}
 
 std::string row(const std::string& name, const std::vector<std::string>& cells) {
   std::string out = fmt::format("  {:<22}", name);
-  for (const auto& c : cells) { out += fmt::format("{:<26}", c); }
+  for (const auto& c : cells) {
+    out += fmt::format("{:<26}", c);
+  }
   out.erase(out.find_last_not_of(' ') + 1);
   return out + "\n";
 }
@@ -36,7 +41,9 @@ std::string visible(const std::string& text, std::size_t limit) {
   std::string out;
   for (const char c : text) {
     const auto u = static_cast<unsigned char>(c);
-    if (limit > 0 && out.size() >= limit) { return out + "..."; }
+    if (limit > 0 && out.size() >= limit) {
+      return out + "...";
+    }
     if (c == '\n') {
       out += "\\n";
     } else if (u < 0x20 || u == 0x7f) {
@@ -64,8 +71,9 @@ Evaluation parse_evaluation(const std::string& document, const std::string& name
     for (const Json& r : doc.at("rows")) {
       ProblemRow p{r.at("prompt").get<std::string>(), r.at("answer").get<std::string>(), {}};
       for (const Json& c : r.at("completions")) {
-        p.samples.push_back({c.at("text").get<std::string>(), c.at("extracted").get<std::string>(), c.at("why").get<std::string>(),
-                             c.at("reward").get<double>(), c.at("tokens").get<Index>(), c.at("stopped").get<bool>()});
+        p.samples.push_back({c.at("text").get<std::string>(), c.at("extracted").get<std::string>(),
+                             c.at("why").get<std::string>(), c.at("reward").get<double>(),
+                             c.at("tokens").get<Index>(), c.at("stopped").get<bool>()});
       }
       e.rows.push_back(std::move(p));
     }
@@ -80,12 +88,17 @@ std::vector<Evaluation> read_evaluations(const fs::path& run) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run / "eval", error)) {
     const std::string name = entry.path().filename().string();
-    if (name.rfind("step-", 0) == 0 && entry.path().extension() == ".json") { files.push_back(entry.path()); }
+    if (name.rfind("step-", 0) == 0 && entry.path().extension() == ".json") {
+      files.push_back(entry.path());
+    }
   }
   std::sort(files.begin(), files.end());
   std::vector<Evaluation> out;
-  for (const auto& f : files) { out.push_back(parse_evaluation(read_file(f), f.string())); }
-  std::sort(out.begin(), out.end(), [](const Evaluation& a, const Evaluation& b) { return a.step < b.step; });
+  for (const auto& f : files) {
+    out.push_back(parse_evaluation(read_file(f), f.string()));
+  }
+  std::sort(out.begin(), out.end(),
+            [](const Evaluation& a, const Evaluation& b) { return a.step < b.step; });
   return out;
 }
 
@@ -94,7 +107,9 @@ Interval improvement(const Evaluation& before, const Evaluation& after) {
     std::vector<double> out;
     for (const auto& p : e.rows) {
       double sum = 0;
-      for (const auto& s : p.samples) { sum += s.reward; }
+      for (const auto& s : p.samples) {
+        sum += s.reward;
+      }
       out.push_back(p.samples.empty() ? 0 : sum / static_cast<double>(p.samples.size()));
     }
     return out;
@@ -103,39 +118,61 @@ Interval improvement(const Evaluation& before, const Evaluation& after) {
 }
 
 std::string summary_text(const std::vector<Evaluation>& evaluations, int examples) {
-  if (evaluations.empty()) { return ""; }
+  if (evaluations.empty()) {
+    return "";
+  }
   const Evaluation& before = evaluations.front();
   const Evaluation& after = evaluations.back();
   const bool both = evaluations.size() > 1;
   std::vector<const Evaluation*> shown = {&before};
-  if (both) { shown.push_back(&after); }
+  if (both) {
+    shown.push_back(&after);
+  }
   const auto cells = [&](auto of) {
     std::vector<std::string> out;
-    for (const auto* e : shown) { out.push_back(of(*e)); }
+    for (const auto* e : shown) {
+      out.push_back(of(*e));
+    }
     return out;
   };
-  std::string out = row("", cells([&](const Evaluation& e) {
-                          return both ? fmt::format("{} (step {})", &e == &before ? "before" : "after", e.step) : fmt::format("step {}", e.step);
-                        }));
-  out += row(fmt::format("avg@{}", before.samples), cells([](const Evaluation& e) { return cell(e.average); }));
-  out += row(fmt::format("pass@{}", before.samples), cells([](const Evaluation& e) { return cell(e.pass); }));
-  out += row("answered", cells([](const Evaluation& e) { return fmt::format("{:.1f}%", 100 * e.answered_frac); }));
-  out += row("truncated", cells([](const Evaluation& e) { return fmt::format("{:.1f}%", 100 * e.truncated_frac); }));
-  out += row("tokens, mean", cells([](const Evaluation& e) { return fmt::format("{:.1f}", e.length_mean); }));
-  out += fmt::format("  {} held-out problems, {} samples each, temperature {}; 95% intervals over problems\n", before.problems, before.samples,
-                     before.temperature);
+  std::string out =
+      row("", cells([&](const Evaluation& e) {
+            return both ? fmt::format("{} (step {})", &e == &before ? "before" : "after", e.step)
+                        : fmt::format("step {}", e.step);
+          }));
+  out += row(fmt::format("avg@{}", before.samples),
+             cells([](const Evaluation& e) { return cell(e.average); }));
+  out += row(fmt::format("pass@{}", before.samples),
+             cells([](const Evaluation& e) { return cell(e.pass); }));
+  out +=
+      row("answered",
+          cells([](const Evaluation& e) { return fmt::format("{:.1f}%", 100 * e.answered_frac); }));
+  out += row("truncated", cells([](const Evaluation& e) {
+               return fmt::format("{:.1f}%", 100 * e.truncated_frac);
+             }));
+  out += row("tokens, mean",
+             cells([](const Evaluation& e) { return fmt::format("{:.1f}", e.length_mean); }));
+  out += fmt::format(
+      "  {} held-out problems, {} samples each, temperature {}; 95% intervals over problems\n",
+      before.problems, before.samples, before.temperature);
   if (both && before.rows.size() == after.rows.size()) {
     const Interval gain = improvement(before, after);
-    out += fmt::format("  avg@{} changed by {:+.3f} [{:+.3f}, {:+.3f}] on the same problems\n", before.samples, gain.value, gain.lower, gain.upper);
+    out += fmt::format("  avg@{} changed by {:+.3f} [{:+.3f}, {:+.3f}] on the same problems\n",
+                       before.samples, gain.value, gain.lower, gain.upper);
   }
-  if (examples > 0) { out += "\n  The first held-out problems, first sample of each\n"; }
+  if (examples > 0) {
+    out += "\n  The first held-out problems, first sample of each\n";
+  }
   for (std::size_t i = 0; i < static_cast<std::size_t>(examples) && i < before.rows.size(); ++i) {
     out += fmt::format("  {}   gold: {}\n", visible(before.rows[i].prompt), before.rows[i].answer);
     for (const auto* e : shown) {
-      if (i >= e->rows.size() || e->rows[i].samples.empty()) { continue; }
+      if (i >= e->rows.size() || e->rows[i].samples.empty()) {
+        continue;
+      }
       const SampleRow& s = e->rows[i].samples.front();
-      out += fmt::format("    {:<7} {}  {}{}\n", both ? (e == &before ? "before" : "after") : "", s.reward >= 1 ? "right" : "wrong",
-                         visible(s.text, 200), s.stopped ? "" : " [cut off]");
+      out += fmt::format("    {:<7} {}  {}{}\n", both ? (e == &before ? "before" : "after") : "",
+                         s.reward >= 1 ? "right" : "wrong", visible(s.text, 200),
+                         s.stopped ? "" : " [cut off]");
     }
   }
   return out;

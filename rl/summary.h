@@ -1,4 +1,5 @@
-// minirl rl/summary.h -- what a run achieved, read back from its folder: for the terminal and the report.
+// minirl rl/summary.h -- what a run achieved, read back from its folder: for the terminal and the
+// report.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -37,8 +38,8 @@ Evaluation parse_evaluation(const std::string& document, const std::string& name
 /// The difference of avg@k between two evaluations of the same problems, with its interval.
 Interval improvement(const Evaluation& before, const Evaluation& after);
 
-/// The table before/after and the first `examples` problems, with the first sample of each: the problems
-/// are not chosen by how well they look. One evaluation alone makes one column.
+/// The table before/after and the first `examples` problems, with the first sample of each: the
+/// problems are not chosen by how well they look. One evaluation alone makes one column.
 std::string summary_text(const std::vector<Evaluation>& evaluations, int examples);
 
 /// "\n" and other control bytes made visible, at most `limit` bytes (0: all).

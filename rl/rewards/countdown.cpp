@@ -1,5 +1,5 @@
-// minirl rl/rewards/countdown.cpp -- 1 if the last \boxed{...} after the thinking is an expression that reaches the
-// target with the given numbers, else 0. The gold answer is "64 from 3 5 8".
+// minirl rl/rewards/countdown.cpp -- 1 if the last \boxed{...} after the thinking is an expression
+// that reaches the target with the given numbers, else 0. The gold answer is "64 from 3 5 8".
 #include "data/countdown.h"
 
 #include "rl/reward.h"
@@ -35,17 +35,21 @@ RewardResult score(std::string_view gold, std::string_view completion) {
 std::string check_gold(std::string_view gold) {
   try {
     (void)data::parse_countdown_answer(gold);
-  } catch (const Error&) { return "it is not of the form \"64 from 3 5 8\""; }
+  } catch (const Error&) {
+    return "it is not of the form \"64 from 3 5 8\"";
+  }
   return "";
 }
 
-const bool registered = Rewards::add("countdown", {
-    .name = "countdown",
-    .summary = "1 if the last \\boxed{} holds an expression of the given numbers that equals the target exactly, 0 otherwise",
-    .instruction = "Put the final expression within \\boxed{}.",
-    .score = score,
-    .check_gold = check_gold,
-});
+const bool registered = Rewards::add(
+    "countdown", {
+                     .name = "countdown",
+                     .summary = "1 if the last \\boxed{} holds an expression of the given numbers "
+                                "that equals the target exactly, 0 otherwise",
+                     .instruction = "Put the final expression within \\boxed{}.",
+                     .score = score,
+                     .check_gold = check_gold,
+                 });
 
 }  // namespace
 }  // namespace minirl::rl

@@ -1,13 +1,13 @@
 // Runs the minirl binary in a temporary folder, as a user would.
 #pragma once
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/files.h"
 
@@ -30,11 +30,14 @@ class Folder {
 
   std::filesystem::path path;
 
-  void write(const std::string& name, const std::string& text) const { write_file_atomic(path / name, text); }
+  void write(const std::string& name, const std::string& text) const {
+    write_file_atomic(path / name, text);
+  }
   std::string read(const std::string& name) const { return read_file(path / name); }
   bool has(const std::string& name) const { return std::filesystem::exists(path / name); }
 
-  /// `minirl arguments...` with this folder as the working directory. `prepare` runs in the child first.
+  /// `minirl arguments...` with this folder as the working directory. `prepare` runs in the child
+  /// first.
   template <class Prepare>
   Result run(const std::vector<std::string>& arguments, Prepare prepare) const {
     const auto out = path / ".stdout";
@@ -42,10 +45,15 @@ class Folder {
     std::fflush(nullptr);  // or the child would write our buffers again
     const pid_t child = fork();
     if (child == 0) {
-      if (chdir(path.c_str()) != 0 || freopen(out.c_str(), "w", stdout) == nullptr || freopen(err.c_str(), "w", stderr) == nullptr) { _exit(99); }
+      if (chdir(path.c_str()) != 0 || freopen(out.c_str(), "w", stdout) == nullptr ||
+          freopen(err.c_str(), "w", stderr) == nullptr) {
+        _exit(99);
+      }
       prepare();
       std::vector<char*> argv = {const_cast<char*>("minirl")};
-      for (const auto& a : arguments) { argv.push_back(const_cast<char*>(a.c_str())); }
+      for (const auto& a : arguments) {
+        argv.push_back(const_cast<char*>(a.c_str()));
+      }
       argv.push_back(nullptr);
       execv(MINIRL_BINARY, argv.data());
       _exit(98);
@@ -66,13 +74,18 @@ class Folder {
 /// A run of a second or two: a very small model, a few steps.
 inline std::vector<std::string> tiny_run(std::vector<std::string> more = {}) {
   std::vector<std::string> args = {"train", "qwen3.toml"};
-  for (const char* s : {"model.hidden_size=32", "model.num_layers=2", "model.num_heads=2", "model.num_kv_heads=1", "model.head_dim=16", "model.ffn_size=64",
-                        "pretrain.steps=6", "pretrain.batch_sequences=8", "pretrain.warmup_steps=2", "rollout.prompts_per_step=4", "rollout.group_size=4",
-                        "train.steps=4", "eval.prompts=6", "eval.samples=2", "eval.every=2", "checkpoint.every=2", "checkpoint.pretrain_every=3"}) {
+  for (const char* s :
+       {"model.hidden_size=32", "model.num_layers=2", "model.num_heads=2", "model.num_kv_heads=1",
+        "model.head_dim=16", "model.ffn_size=64", "pretrain.steps=6", "pretrain.batch_sequences=8",
+        "pretrain.warmup_steps=2", "rollout.prompts_per_step=4", "rollout.group_size=4",
+        "train.steps=4", "eval.prompts=6", "eval.samples=2", "eval.every=2", "checkpoint.every=2",
+        "checkpoint.pretrain_every=3"}) {
     args.emplace_back("--set");
     args.emplace_back(s);
   }
-  for (auto& m : more) { args.push_back(std::move(m)); }
+  for (auto& m : more) {
+    args.push_back(std::move(m));
+  }
   return args;
 }
 

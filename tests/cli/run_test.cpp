@@ -1,12 +1,12 @@
 // A small run through the binary: what it leaves behind, and that interruption changes nothing.
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <thread>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/embedded.h"
 #include "cli/run_binary.h"
@@ -22,20 +22,29 @@ using Json = nlohmann::json;
 std::vector<Json> rows(const Folder& dir, const std::string& run = "qwen3") {
   std::vector<Json> out;
   std::istringstream in(dir.read("runs/" + run + "/metrics.jsonl"));
-  for (std::string line; std::getline(in, line);) { out.push_back(Json::parse(line)); }
+  for (std::string line; std::getline(in, line);) {
+    out.push_back(Json::parse(line));
+  }
   return out;
 }
 
-std::string weights_hash(const Folder& dir, const std::string& checkpoint, const std::string& run = "qwen3") {
-  return Json::parse(dir.read("runs/" + run + "/checkpoints/" + checkpoint + "/progress.json")).at("weights_hash").get<std::string>();
+std::string weights_hash(const Folder& dir, const std::string& checkpoint,
+                         const std::string& run = "qwen3") {
+  return Json::parse(dir.read("runs/" + run + "/checkpoints/" + checkpoint + "/progress.json"))
+      .at("weights_hash")
+      .get<std::string>();
 }
 
 // Everything in the metrics that does not depend on the clock or the machine.
 std::string numbers(const Folder& dir, const std::string& run = "qwen3") {
   std::string out;
   for (Json row : rows(dir, run)) {
-    if (row.at("kind") == "run") { continue; }
-    for (auto it = row.begin(); it != row.end();) { it = it.key().rfind("perf/", 0) == 0 ? row.erase(it) : std::next(it); }
+    if (row.at("kind") == "run") {
+      continue;
+    }
+    for (auto it = row.begin(); it != row.end();) {
+      it = it.key().rfind("perf/", 0) == 0 ? row.erase(it) : std::next(it);
+    }
     out += row.dump() + "\n";
   }
   return out;
@@ -44,7 +53,9 @@ std::string numbers(const Folder& dir, const std::string& run = "qwen3") {
 std::vector<std::string> sorted_lines(const std::string& text) {
   std::vector<std::string> out;
   std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) { out.push_back(line); }
+  for (std::string line; std::getline(in, line);) {
+    out.push_back(line);
+  }
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -55,12 +66,16 @@ TEST_CASE("cli: a run leaves the documented folder, readable by programs and peo
   const Folder dir;
   const auto r = dir.run(tiny_run());
   REQUIRE_MESSAGE(r.code == 0, r.err);
-  for (const char* part : {"avg@2", "pass@2", "before (step 0)", "after (step 4)", "gold:", "runs/qwen3/report.html", "minirl sample runs/qwen3"}) {
+  for (const char* part : {"avg@2", "pass@2", "before (step 0)", "after (step 4)",
+                           "gold:", "runs/qwen3/report.html", "minirl sample runs/qwen3"}) {
     CHECK_MESSAGE(r.out.find(part) != std::string::npos, r.out);
   }
-  for (const char* file : {"config.toml", "config.resolved.toml", "env.json", "metrics.jsonl", "report.html", "eval/step-000000.json", "eval/step-000002.json",
-                           "eval/step-000004.json", "rollouts/step-000001.jsonl", "rollouts/step-000004.jsonl", "checkpoints/step-000000/model.safetensors",
-                           "checkpoints/step-000004/tokenizer.json", "checkpoints/step-000004/config.json"}) {
+  for (const char* file :
+       {"config.toml", "config.resolved.toml", "env.json", "metrics.jsonl", "report.html",
+        "eval/step-000000.json", "eval/step-000002.json", "eval/step-000004.json",
+        "rollouts/step-000001.jsonl", "rollouts/step-000004.jsonl",
+        "checkpoints/step-000000/model.safetensors", "checkpoints/step-000004/tokenizer.json",
+        "checkpoints/step-000004/config.json"}) {
     CHECK_MESSAGE(dir.has(std::string("runs/qwen3/") + file), file);
   }
   const auto all = rows(dir);
@@ -69,7 +84,9 @@ TEST_CASE("cli: a run leaves the documented folder, readable by programs and peo
   CHECK(all[0].at("config_toml").at("train.steps") == "4");
   Index train = 0;
   for (const auto& row : all) {
-    if (row.at("kind") != "train") { continue; }
+    if (row.at("kind") != "train") {
+      continue;
+    }
     CHECK(row.at("step") == ++train);
     CHECK(row.at("reward/mean").get<double>() >= 0);
     CHECK(row.contains("train/loss"));
@@ -83,14 +100,22 @@ TEST_CASE("cli: a run leaves the documented folder, readable by programs and peo
       const auto slash = key.find('/');
       const bool reason = key.rfind("_fraction") == key.size() - 9;
       const std::string group = key.substr(0, slash == std::string::npos ? 0 : slash);
-      const std::string told = group == "policy" || group == "last_update" ? key.substr(slash + 1) : key;
-      const auto named = [&](std::string_view name) { return page.find(fmt::format("`{}`", name)) != std::string::npos; };
-      const auto without = [&](std::string_view end) { return told.size() > end.size() ? told.substr(0, told.size() - end.size()) : told; };
-      const bool known = named(told) || named(without("_lower")) || (reason && named(without("_fraction")));
+      const std::string told =
+          group == "policy" || group == "last_update" ? key.substr(slash + 1) : key;
+      const auto named = [&](std::string_view name) {
+        return page.find(fmt::format("`{}`", name)) != std::string::npos;
+      };
+      const auto without = [&](std::string_view end) {
+        return told.size() > end.size() ? told.substr(0, told.size() - end.size()) : told;
+      };
+      const bool known =
+          named(told) || named(without("_lower")) || (reason && named(without("_fraction")));
       CHECK_MESSAGE(known, key << " is not in docs/formats.md");
     }
   }
-  const Json rollout = Json::parse(dir.read("runs/qwen3/rollouts/step-000001.jsonl").substr(0, dir.read("runs/qwen3/rollouts/step-000001.jsonl").find('\n')));
+  const Json rollout =
+      Json::parse(dir.read("runs/qwen3/rollouts/step-000001.jsonl")
+                      .substr(0, dir.read("runs/qwen3/rollouts/step-000001.jsonl").find('\n')));
   CHECK(rollout.at("ids").size() == rollout.at("logp").size());
   const std::string html = dir.read("runs/qwen3/report.html");
   CHECK(html.find("<svg") != std::string::npos);
@@ -114,7 +139,9 @@ TEST_CASE("cli: the resolved configuration is the same configuration") {
   CHECK(numbers(dir) == numbers(dir, "again"));
 }
 
-TEST_CASE("cli: a signal leaves a checkpoint and its exit code, and the resumed run ends with the same bits") {
+TEST_CASE(
+    "cli: a signal leaves a checkpoint and its exit code, and the resumed run ends with the same "
+    "bits") {
   const Folder alone;
   REQUIRE(alone.run(tiny_run({"--set", "pretrain.steps=60"})).code == 0);
   for (const auto& [number, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
@@ -150,7 +177,9 @@ TEST_CASE("cli: a killed run resumes to the same bits, without a doubled or torn
   const Folder dir;
   for (int i = 0; i < 12; ++i) {
     auto args = tiny_run();
-    if (dir.has("runs/qwen3/env.json")) { args.emplace_back("--resume"); }
+    if (dir.has("runs/qwen3/env.json")) {
+      args.emplace_back("--resume");
+    }
     const auto r = dir.run(args, [i] {
       if (fork() == 0) {
         const pid_t parent = getppid();
@@ -159,15 +188,22 @@ TEST_CASE("cli: a killed run resumes to the same bits, without a doubled or torn
         _exit(0);
       }
     });
-    if (r.code == 0) { break; }
+    if (r.code == 0) {
+      break;
+    }
   }
   auto args = tiny_run();
-  if (dir.has("runs/qwen3/env.json")) { args.emplace_back("--resume"); }
+  if (dir.has("runs/qwen3/env.json")) {
+    args.emplace_back("--resume");
+  }
   const auto last = dir.run(args);
-  CHECK_MESSAGE((last.code == 0 || last.err.find("nothing is left") != std::string::npos), last.err);
+  CHECK_MESSAGE((last.code == 0 || last.err.find("nothing is left") != std::string::npos),
+                last.err);
   CHECK(weights_hash(dir, "step-000004") == weights_hash(alone, "step-000004"));
   std::set<std::pair<std::string, Index>> seen;
-  for (const auto& row : rows(dir)) { CHECK(seen.emplace(row.at("kind").get<std::string>(), row.value("step", Index{0})).second); }
+  for (const auto& row : rows(dir)) {
+    CHECK(seen.emplace(row.at("kind").get<std::string>(), row.value("step", Index{0})).second);
+  }
   CHECK(sorted_lines(numbers(dir)) == sorted_lines(numbers(alone)));
 }
 
@@ -183,9 +219,11 @@ TEST_CASE("cli: under a constant learning rate a longer run is the shorter one c
   REQUIRE_MESSAGE(longer.code == 0, longer.err);
   REQUIRE(dir.run(args({"--run-name", "straight", "--set", "train.steps=6"})).code == 0);
   // Under a schedule the length is part of what was computed.
-  const auto scheduled = dir.run(tiny_run({"--run-name", "linear", "--set", "train.lr_schedule=linear"}));
+  const auto scheduled =
+      dir.run(tiny_run({"--run-name", "linear", "--set", "train.lr_schedule=linear"}));
   REQUIRE(scheduled.code == 0);
-  const auto refused = dir.run(tiny_run({"--run-name", "linear", "--resume", "--set", "train.lr_schedule=linear", "--set", "train.steps=6"}));
+  const auto refused = dir.run(tiny_run({"--run-name", "linear", "--resume", "--set",
+                                         "train.lr_schedule=linear", "--set", "train.steps=6"}));
   CHECK(refused.code == 2);
   CHECK_MESSAGE(refused.err.find("train.steps: 4 before, 6 now") != std::string::npos, refused.err);
   CHECK(weights_hash(dir, "step-000006") == weights_hash(dir, "step-000006", "straight"));
@@ -197,7 +235,8 @@ TEST_CASE("cli: eval and sample work on a run and on a checkpoint, and are repro
   const auto eval = dir.run({"eval", "runs/qwen3", "--json", "--out", "e.json"});
   REQUIRE_MESSAGE(eval.code == 0, eval.err);
   // The same weights, problems and keys as the run's own last evaluation.
-  CHECK(Json::parse(dir.read("e.json")) == Json::parse(dir.read("runs/qwen3/eval/step-000004.json")));
+  CHECK(Json::parse(dir.read("e.json")) ==
+        Json::parse(dir.read("runs/qwen3/eval/step-000004.json")));
   CHECK(Json::parse(eval.out).at("step") == 4);
   CHECK(dir.run({"eval", "runs/qwen3/checkpoints/step-000000", "--greedy"}).code == 0);
   const auto one = dir.run({"sample", "runs/qwen3", "--prompt", "1+2=?\\n", "-n", "2", "--json"});
@@ -205,9 +244,11 @@ TEST_CASE("cli: eval and sample work on a run and on a checkpoint, and are repro
   const Json samples = Json::parse(one.out);
   CHECK(samples.size() == 2);
   CHECK(samples[0].at("prompt") == "1+2=?\n");
-  CHECK(one.out == dir.run({"sample", "runs/qwen3", "--prompt", "1+2=?\\n", "-n", "2", "--json"}).out);
+  CHECK(one.out ==
+        dir.run({"sample", "runs/qwen3", "--prompt", "1+2=?\\n", "-n", "2", "--json"}).out);
   CHECK(dir.run({"sample", "runs/qwen3"}).out.find("gold:") != std::string::npos);
-  const auto elsewhere = dir.run({"sample", "runs/qwen3/checkpoints/step-000004", "--config", "qwen3", "--problems", "1"});
+  const auto elsewhere = dir.run(
+      {"sample", "runs/qwen3/checkpoints/step-000004", "--config", "qwen3", "--problems", "1"});
   CHECK_MESSAGE(elsewhere.code == 0, elsewhere.err);
   CHECK(dir.run({"sample", "runs/qwen3", "--prompt", ""}).code == 2);
   CHECK(dir.run({"sample", "runs/qwen3", "--max-new-tokens", "100000"}).code == 2);
@@ -240,7 +281,9 @@ TEST_CASE("cli: a plan says whether the loss' boundary can be reached") {
   const Json tight = json("0.2");
   CHECK(tight.at("algorithm").at("boundary_reachable") == true);
   CHECK(tight.at("expected_first_update_ratio") == 1.0);
-  CHECK(tight.at("step").at("completions") == tight.at("step").at("updates").get<Index>() * tight.at("step").at("completions_per_update").get<Index>());
+  CHECK(tight.at("step").at("completions") ==
+        tight.at("step").at("updates").get<Index>() *
+            tight.at("step").at("completions_per_update").get<Index>());
   const Json wide = json("12.5");
   CHECK(wide.at("algorithm").at("boundary_reachable") == false);
   CHECK(wide.at("algorithm").at("weight_lower").get<double>() == doctest::Approx(0.92));

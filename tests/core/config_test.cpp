@@ -1,9 +1,9 @@
 #include "core/config.h"
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <cstring>
+
+#include <doctest/doctest.h>
 
 namespace minirl {
 namespace {
@@ -22,12 +22,19 @@ struct Toy {
 };
 
 std::vector<ParamSpec> specs_of(const std::string& name) {
-  if (name == "plain") { return {}; }
+  if (name == "plain") {
+    return {};
+  }
   if (name == "drpo") {
     return {{.name = "delta", .doc = "a threshold", .range = above(0), .hint = "0.2 is usual"},
-            {.name = "anchor", .type = ScalarType::text, .fallback = std::string("rollout"), .choices = {"rollout", "recomputed"}}};
+            {.name = "anchor",
+             .type = ScalarType::text,
+             .fallback = std::string("rollout"),
+             .choices = {"rollout", "recomputed"}}};
   }
-  if (name == "spo") { return {{.name = "delta", .fallback = 12.5, .range = above(0)}}; }
+  if (name == "spo") {
+    return {{.name = "delta", .fallback = 12.5, .range = above(0)}};
+  }
   fail(Exit::usage, "unknown algorithm '" + name + "'", "known: drpo, plain, spo");
 }
 
@@ -58,8 +65,12 @@ Loaded load(std::string_view toml, const std::vector<std::string>& sets = {}) {
   Schema schema;
   bind(schema, out.toy);
   std::vector<ConfigSource> sources;
-  if (!toml.empty()) { sources.push_back(ConfigSource::text("t.toml", toml)); }
-  for (const auto& s : sets) { sources.push_back(ConfigSource::set(s)); }
+  if (!toml.empty()) {
+    sources.push_back(ConfigSource::text("t.toml", toml));
+  }
+  for (const auto& s : sets) {
+    sources.push_back(ConfigSource::set(s));
+  }
   schema.resolve(sources);
   out.keys = schema.keys();
   return out;
@@ -77,7 +88,9 @@ std::string error_of(std::string_view toml, const std::vector<std::string>& sets
 
 std::string origin(const Loaded& l, const std::string& key) {
   for (const auto& k : l.keys) {
-    if (k.key == key) { return k.origin; }
+    if (k.key == key) {
+      return k.origin;
+    }
   }
   return "?";
 }
@@ -97,25 +110,31 @@ TEST_CASE("core/config: defaults, then the file, then --set; every key knows whe
   CHECK(load("train = {steps = 3}\nrun.tie = false").toy.steps == 3);
 }
 
-TEST_CASE("core/config: a mistake is named with its place, what is allowed and what was probably meant") {
+TEST_CASE(
+    "core/config: a mistake is named with its place, what is allowed and what was probably meant") {
   struct Case {
     const char* toml;
     std::vector<const char*> parts;
   };
   const std::vector<Case> cases = {
-      {"[train]\n\nstep = 3", {"t.toml:3: unknown key 'train.step'", "did you mean 'train.steps'?", "steps, lr, cap"}},
+      {"[train]\n\nstep = 3",
+       {"t.toml:3: unknown key 'train.step'", "did you mean 'train.steps'?", "steps, lr, cap"}},
       {"[trian]\nsteps = 3", {"t.toml:1: unknown table [trian]", "did you mean [train]?"}},
-      {"[train]\nthreads = 3", {"t.toml:2: unknown key 'train.threads'", "did you mean 'run.threads'?"}},
+      {"[train]\nthreads = 3",
+       {"t.toml:2: unknown key 'train.threads'", "did you mean 'run.threads'?"}},
       {"[train]\nlearning_rate = 3", {"unknown key 'train.learning_rate'", "write train.lr"}},
       {"steps = 3", {"t.toml:1: unknown key 'steps'", "did you mean 'train.steps'?"}},
       {"train = 3", {"'train' is a table, not a key", "[train]"}},
-      {"[train.steps]\na = 1", {"t.toml:1: 'train.steps' must be a whole number from 0 to 1000, not a table"}},
-      {"[train]\nsteps = \"3\"", {"'train.steps' must be a whole number from 0 to 1000, not the text \"3\""}},
+      {"[train.steps]\na = 1",
+       {"t.toml:1: 'train.steps' must be a whole number from 0 to 1000, not a table"}},
+      {"[train]\nsteps = \"3\"",
+       {"'train.steps' must be a whole number from 0 to 1000, not the text \"3\""}},
       {"[train]\nsteps = 3.0", {"'train.steps' must be a whole number from 0 to 1000, not 3.0"}},
       {"[train]\nsteps = true", {"not true"}},
       {"[train]\nsteps = [3]", {"not an array"}},
       {"[train]\nsteps = 2024-01-01", {"not a date or time"}},
-      {"[train]\nsteps = -1", {"t.toml:2: 'train.steps' must be a whole number from 0 to 1000, not -1", "updates"}},
+      {"[train]\nsteps = -1",
+       {"t.toml:2: 'train.steps' must be a whole number from 0 to 1000, not -1", "updates"}},
       {"[train]\nsteps = 99999999999999999999", {"t.toml:2: not valid TOML"}},
       {"[train]\nlr = 0", {"'train.lr' must be a number above 0 and at most 1, not 0"}},
       {"[train]\nlr = nan", {"'train.lr'", "not nan"}},
@@ -123,26 +142,38 @@ TEST_CASE("core/config: a mistake is named with its place, what is allowed and w
       {"[train]\ncap = -inf", {"'train.cap'", "(or inf), not -inf"}},
       {"[train]\nmax_grad_norm = inf", {"above 0 or \"off\", not inf"}},
       {"[train]\nmax_grad_norm = \"of\"", {"or \"off\", not the text \"of\""}},
-      {"[train]\nmode = \"men\"", {"must be one of \"mean\", \"sum\", not the text \"men\"", "did you mean \"mean\"?"}},
+      {"[train]\nmode = \"men\"",
+       {"must be one of \"mean\", \"sum\", not the text \"men\"", "did you mean \"mean\"?"}},
       {"[train]\nmood = \"sad\"", {"must be one of \"calm\", \"wild\""}},
       {"[run]\ntie = 1", {"'run.tie' must be true or false, not 1"}},
       {"[run]\nname = 1", {"'run.name' must be a text, not 1"}},
-      {"[run]\nthreads = 3000000000", {"'run.threads' must be a whole number from 0 to 2147483647"}},
+      {"[run]\nthreads = 3000000000",
+       {"'run.threads' must be a whole number from 0 to 2147483647"}},
       {"[train]\nlr = 1\nlr = 2", {"t.toml:3: not valid TOML", "lr"}},
       {"[train]\nlr = \n", {"t.toml:2: not valid TOML"}},
       {"[train\n", {"t.toml:1: not valid TOML"}},
       {"\"train.lr\" = 0.5", {"unknown key '\"train.lr\"'"}},
-      {"[algorithm]\nname = \"drpoo\"", {"t.toml:2: 'algorithm.name': unknown algorithm 'drpoo'", "known: drpo"}},
-      {"[algorithm]\nname = \"drpo\"", {"t.toml:2: 'algorithm.delta' is missing: algorithm 'drpo' needs it", "above 0", "0.2 is usual"}},
-      {"[algorithm]\nname = \"drpo\"\ndelta = 0", {"t.toml:3: 'algorithm.delta' must be a number above 0, not 0"}},
-      {"[algorithm]\nname = \"drpo\"\ndelat = 1", {"t.toml:3: unknown key 'algorithm.delat': algorithm 'drpo' has no such parameter", "did you mean 'algorithm.delta'?"}},
-      {"[algorithm]\ndelta = 1", {"algorithm 'plain' has no such parameter", "takes no parameters"}},
-      {"[algorithm]\nname = \"drpo\"\ndelta = 1\nanchor = \"rolout\"", {"did you mean \"rollout\"?"}},
+      {"[algorithm]\nname = \"drpoo\"",
+       {"t.toml:2: 'algorithm.name': unknown algorithm 'drpoo'", "known: drpo"}},
+      {"[algorithm]\nname = \"drpo\"",
+       {"t.toml:2: 'algorithm.delta' is missing: algorithm 'drpo' needs it", "above 0",
+        "0.2 is usual"}},
+      {"[algorithm]\nname = \"drpo\"\ndelta = 0",
+       {"t.toml:3: 'algorithm.delta' must be a number above 0, not 0"}},
+      {"[algorithm]\nname = \"drpo\"\ndelat = 1",
+       {"t.toml:3: unknown key 'algorithm.delat': algorithm 'drpo' has no such parameter",
+        "did you mean 'algorithm.delta'?"}},
+      {"[algorithm]\ndelta = 1",
+       {"algorithm 'plain' has no such parameter", "takes no parameters"}},
+      {"[algorithm]\nname = \"drpo\"\ndelta = 1\nanchor = \"rolout\"",
+       {"did you mean \"rollout\"?"}},
   };
   for (const auto& c : cases) {
     CAPTURE(c.toml);
     const std::string error = error_of(c.toml);
-    for (const char* part : c.parts) { CHECK_MESSAGE(error.find(part) != std::string::npos, error); }
+    for (const char* part : c.parts) {
+      CHECK_MESSAGE(error.find(part) != std::string::npos, error);
+    }
   }
 }
 
@@ -151,12 +182,22 @@ TEST_CASE("core/config: --set goes through the same checks and is named in error
     const char* set;
     const char* part;
   };
-  for (const Case c : {Case{"train.lr", "--set train.lr: there is no '='"}, {"lr=1", "does not say which table"}, {"=1", "not a dotted key"},
-                       {"train..lr=1", "not a dotted key"}, {"train.lr=", "--set train.lr=: 'train.lr' must be a number"},
-                       {"train.lr=abc", "not the text \"abc\""}, {"train.lr=2", "at most 1, not 2"}, {"train.steps=1e3", "not 1000.0"},
-                       {"train.steps=99999999999999999999", "not the text \"99999999999999999999\""}, {"train.stepz=1", "did you mean 'train.steps'?"},
-                       {"foo.bar=1", "unknown key 'foo.bar'"}, {"train.lr=1\nrun.tie=false", "not the text"}, {"run.tie=[true]", "not an array"},
-                       {"train.mode=\"men\"", "did you mean \"mean\"?"}, {"a.b.c=1", "unknown key 'a.b.c'"}}) {
+  for (const Case c :
+       {Case{"train.lr", "--set train.lr: there is no '='"},
+        {"lr=1", "does not say which table"},
+        {"=1", "not a dotted key"},
+        {"train..lr=1", "not a dotted key"},
+        {"train.lr=", "--set train.lr=: 'train.lr' must be a number"},
+        {"train.lr=abc", "not the text \"abc\""},
+        {"train.lr=2", "at most 1, not 2"},
+        {"train.steps=1e3", "not 1000.0"},
+        {"train.steps=99999999999999999999", "not the text \"99999999999999999999\""},
+        {"train.stepz=1", "did you mean 'train.steps'?"},
+        {"foo.bar=1", "unknown key 'foo.bar'"},
+        {"train.lr=1\nrun.tie=false", "not the text"},
+        {"run.tie=[true]", "not an array"},
+        {"train.mode=\"men\"", "did you mean \"mean\"?"},
+        {"a.b.c=1", "unknown key 'a.b.c'"}}) {
     CAPTURE(c.set);
     const std::string error = error_of("", {c.set});
     CHECK_MESSAGE(error.find(c.part) != std::string::npos, error);
@@ -170,9 +211,11 @@ TEST_CASE("core/config: --set goes through the same checks and is named in error
 }
 
 TEST_CASE("core/config: all problems are told at once, in the order of lines") {
-  const std::string error = error_of("[train]\nzzz = 1\nlr = 5\n[run]\ntie = 3\n[nope]\na = 1\nb = 2\n");
+  const std::string error =
+      error_of("[train]\nzzz = 1\nlr = 5\n[run]\ntie = 3\n[nope]\na = 1\nb = 2\n");
   CHECK(error.find("4 problems") == 0);
-  const auto a = error.find("t.toml:2"), b = error.find("t.toml:3"), c = error.find("t.toml:5"), d = error.find("t.toml:6");
+  const auto a = error.find("t.toml:2"), b = error.find("t.toml:3"), c = error.find("t.toml:5"),
+             d = error.find("t.toml:6");
   CHECK(a < b);
   CHECK(b < c);
   CHECK(c < d);
@@ -187,15 +230,21 @@ TEST_CASE("core/config: choosing another algorithm drops the parameters of the f
   CHECK(load(file, {"algorithm.name=plain"}).toy.params.empty());
   CHECK(real_param(load(file, {"algorithm.name=spo"}).toy.params, "delta") == 12.5);
   // The order of --set arguments for different keys does not matter.
-  CHECK(real_param(load(file, {"algorithm.delta=3", "algorithm.name=spo"}).toy.params, "delta") == 3.0);
-  CHECK(real_param(load(file, {"algorithm.name=spo", "algorithm.delta=3"}).toy.params, "delta") == 3.0);
+  CHECK(real_param(load(file, {"algorithm.delta=3", "algorithm.name=spo"}).toy.params, "delta") ==
+        3.0);
+  CHECK(real_param(load(file, {"algorithm.name=spo", "algorithm.delta=3"}).toy.params, "delta") ==
+        3.0);
   CHECK(real_param(load(file, {"algorithm.name=drpo"}).toy.params, "delta") == 0.2);
-  CHECK(error_of(file, {"algorithm.name=plain", "algorithm.delta=3"}).find("has no such parameter") != std::string::npos);
+  CHECK(
+      error_of(file, {"algorithm.name=plain", "algorithm.delta=3"}).find("has no such parameter") !=
+      std::string::npos);
 }
 
 TEST_CASE("core/config: the resolved document resolves to the same values and the same hash") {
-  const Loaded first = load("[train]\nlr = 0.1\ncap = inf\nmax_grad_norm = \"off\"\nmood = \"wild\"\n[run]\nname = \"a \\\"b\\\" # \\\\ \\n\\u0001\"\n",
-                            {"algorithm.name=drpo", "algorithm.delta=0.30000000000000004", "train.steps=7"});
+  const Loaded first = load(
+      "[train]\nlr = 0.1\ncap = inf\nmax_grad_norm = \"off\"\nmood = \"wild\"\n[run]\nname = \"a "
+      "\\\"b\\\" # \\\\ \\n\\u0001\"\n",
+      {"algorithm.name=drpo", "algorithm.delta=0.30000000000000004", "train.steps=7"});
   const std::string text = resolved_toml(first.keys, "title");
   const Loaded second = load(text);
   CHECK(second.toy.lr == first.toy.lr);
@@ -203,7 +252,8 @@ TEST_CASE("core/config: the resolved document resolves to the same values and th
   CHECK(second.toy.norm == HUGE_VAL);
   CHECK(second.toy.mood == Mood::wild);
   CHECK(second.toy.name == first.toy.name);
-  const double a = real_param(first.toy.params, "delta"), b = real_param(second.toy.params, "delta");
+  const double a = real_param(first.toy.params, "delta"),
+               b = real_param(second.toy.params, "delta");
   CHECK(std::memcmp(&a, &b, sizeof a) == 0);
   CHECK(config_hash(first.keys) == config_hash(second.keys));
   CHECK(text.find("steps = 7") != std::string::npos);
@@ -211,7 +261,8 @@ TEST_CASE("core/config: the resolved document resolves to the same values and th
   CHECK(text.find("# t.toml:2") != std::string::npos);
 }
 
-TEST_CASE("core/config: the hash sees every value; the results hash only those that change results") {
+TEST_CASE(
+    "core/config: the hash sees every value; the results hash only those that change results") {
   const std::string base = config_hash(load("").keys);
   CHECK(base.size() == 64);
   CHECK(config_hash(load("[train]\nlr = 0.5").keys) == base);  // the default, written out

@@ -1,12 +1,12 @@
 #include "core/files.h"
 
+#include <csignal>
+#include <cstdlib>
+
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <csignal>
-#include <cstdlib>
 
 namespace minirl {
 namespace {
@@ -22,13 +22,15 @@ struct TemporaryFolder {
   ~TemporaryFolder() { fs::remove_all(path); }
   std::size_t entries() const {
     std::size_t n = 0;
-    for ([[maybe_unused]] const auto& e : fs::directory_iterator(path)) { ++n; }
+    for ([[maybe_unused]] const auto& e : fs::directory_iterator(path)) {
+      ++n;
+    }
     return n;
   }
 };
 
-// Runs `body` in a child process whose files may not grow beyond `bytes`: what a full disk looks like.
-// Returns the child's exit status.
+// Runs `body` in a child process whose files may not grow beyond `bytes`: what a full disk looks
+// like. Returns the child's exit status.
 template <class F>
 int in_small_disk(rlim_t bytes, F body) {
   const pid_t child = fork();
@@ -76,7 +78,8 @@ TEST_CASE("core/files: a full disk is an error that says so and keeps the old fi
       write_file_atomic(dir.path / "a", std::string(100000, 'x'));
     } catch (const Error& error) {
       const std::string what = error.what();
-      const bool told = what.find("cannot write") == 0 && what.find("hint:") != std::string::npos && what.find("untouched") != std::string::npos;
+      const bool told = what.find("cannot write") == 0 && what.find("hint:") != std::string::npos &&
+                        what.find("untouched") != std::string::npos;
       return error.code() == Exit::runtime && told ? 42 : 43;
     }
     return 44;
@@ -106,16 +109,24 @@ TEST_CASE("core/files: unreadable, missing and unwritable places are named") {
   const auto error_of = [](auto body) {
     try {
       body();
-    } catch (const Error& error) { return fmt::format("{}: {}", static_cast<int>(error.code()), error.what()); }
+    } catch (const Error& error) {
+      return fmt::format("{}: {}", static_cast<int>(error.code()), error.what());
+    }
     return std::string("(no error)");
   };
   CHECK(error_of([&] { read_file(dir.path / "no"); }).find("2: cannot read '") == 0);
   CHECK(error_of([&] { read_file(dir.path / "no"); }).find("No such file") != std::string::npos);
   CHECK(error_of([&] { read_file(dir.path); }).find("irectory") != std::string::npos);
-  CHECK(error_of([&] { write_file_atomic(dir.path / "no" / "a", "x"); }).find("1: cannot create '") == 0);
+  CHECK(error_of([&] {
+          write_file_atomic(dir.path / "no" / "a", "x");
+        }).find("1: cannot create '") == 0);
   write_file_atomic(dir.path / "file", "x");
-  CHECK(error_of([&] { make_directory(dir.path / "file" / "b", Exit::usage); }).find("2: cannot create the folder") == 0);
-  CHECK(error_of([&] { make_directory(dir.path / "file", Exit::usage); }).find("2: cannot create the folder") == 0);
+  CHECK(error_of([&] {
+          make_directory(dir.path / "file" / "b", Exit::usage);
+        }).find("2: cannot create the folder") == 0);
+  CHECK(error_of([&] {
+          make_directory(dir.path / "file", Exit::usage);
+        }).find("2: cannot create the folder") == 0);
   make_directory(dir.path / "x" / "y" / "z");
   make_directory(dir.path / "x" / "y" / "z");
   CHECK(fs::is_directory(dir.path / "x" / "y" / "z"));
@@ -142,7 +153,8 @@ TEST_CASE("core/files: a directory is published whole or not at all") {
   CHECK_FALSE(fs::exists(dir.path / "tmp"));
   make_directory(dir.path / "tmp");
   write_file_atomic(dir.path / "tmp" / "b", "y");
-  CHECK_THROWS_AS(publish_directory(dir.path / "tmp", dir.path / "final"), Error);  // it exists and is not empty
+  CHECK_THROWS_AS(publish_directory(dir.path / "tmp", dir.path / "final"),
+                  Error);  // it exists and is not empty
   CHECK(read_file(dir.path / "final" / "a") == "x");
 }
 

@@ -1,10 +1,10 @@
 #include "data/task.h"
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
+
+#include <doctest/doctest.h>
 
 #include "data/countdown.h"
 
@@ -13,15 +13,20 @@ namespace {
 
 constexpr std::uint64_t kSeed = 20240607;
 
-std::string boxed(const std::string& text) {  // the content of a closed last box, for texts without braces inside
+std::string boxed(
+    const std::string& text) {  // the content of a closed last box, for texts without braces inside
   const auto at = text.rfind("\\boxed{");
-  if (at == std::string::npos) { return ""; }
+  if (at == std::string::npos) {
+    return "";
+  }
   const auto end = text.find('}', at);
   return end == std::string::npos ? "" : text.substr(at + 7, end - at - 7);
 }
 
 bool is_right(const std::string& task, const Example& e, const std::string& answer) {
-  if (task == "countdown") { return check_countdown(parse_countdown_answer(e.answer), answer).right; }
+  if (task == "countdown") {
+    return check_countdown(parse_countdown_answer(e.answer), answer).right;
+  }
   return answer == e.answer;
 }
 
@@ -43,11 +48,15 @@ std::string meaning(const std::string& task, const Example& e) {
   const auto at = e.prompt.find_first_of("+-*");
   Index a = std::stoll(e.prompt.substr(0, at));
   Index b = std::stoll(e.prompt.substr(at + 1));
-  if (e.prompt[at] != '-' && a > b) { std::swap(a, b); }
+  if (e.prompt[at] != '-' && a > b) {
+    std::swap(a, b);
+  }
   return fmt::format("{}{}{}", a, e.prompt[at], b);
 }
 
-ParamMap all_operations() { return {{"operations", {std::string("+-*")}}}; }
+ParamMap all_operations() {
+  return {{"operations", {std::string("+-*")}}};
+}
 
 }  // namespace
 
@@ -64,7 +73,8 @@ TEST_CASE("data/task: examples are pure functions of seed and index") {
       CHECK(a.prompt == b.prompt);
       CHECK(a.answer == b.answer);
       CHECK(a.id == b.id);
-      CHECK(task->supervised_example(kSeed, i).completion == again->supervised_example(kSeed, i).completion);
+      CHECK(task->supervised_example(kSeed, i).completion ==
+            again->supervised_example(kSeed, i).completion);
       differs += a.prompt != task->train_example(kSeed + 1, i).prompt ? 1 : 0;
       prompts.insert(a.prompt);
     }
@@ -86,25 +96,32 @@ TEST_CASE("data/task: no held-out problem is ever trained on, in any order of it
     Index common = 0;
     for (Index i = 0; i < 20000; ++i) {
       common += static_cast<Index>(held.count(meaning(name, task->train_example(kSeed, i))));
-      common += static_cast<Index>(held.count(meaning(name, task->supervised_example(kSeed, i).example)));
+      common +=
+          static_cast<Index>(held.count(meaning(name, task->supervised_example(kSeed, i).example)));
     }
     CHECK(common == 0);
   }
 }
 
-TEST_CASE("data/task: the held-out set is a prefix of one list and does not depend on how much is asked for") {
+TEST_CASE(
+    "data/task: the held-out set is a prefix of one list and does not depend on how much is asked "
+    "for") {
   for (const auto& name : Tasks::names()) {
     const auto task = make_task(name);
     const auto few = task->eval_examples(10);
     const auto many = task->eval_examples(50);
-    for (std::size_t i = 0; i < few.size(); ++i) { CHECK(few[i].prompt == many[i].prompt); }
+    for (std::size_t i = 0; i < few.size(); ++i) {
+      CHECK(few[i].prompt == many[i].prompt);
+    }
     CHECK_THROWS_AS(task->eval_examples(100000000), Error);
   }
 }
 
 TEST_CASE("data/task: about one problem in eight is held out") {
   int held = 0;
-  for (std::uint64_t i = 0; i < 80000; ++i) { held += held_out(i) ? 1 : 0; }
+  for (std::uint64_t i = 0; i < 80000; ++i) {
+    held += held_out(i) ? 1 : 0;
+  }
   CHECK(held > 9500);
   CHECK(held < 10500);
 }
@@ -124,16 +141,24 @@ TEST_CASE("data/task: good answers are right and boxed, all others are not") {
         CHECK(s.completion.find("boxed") == std::string::npos);
         CHECK(is_right(name, s.example, s.completion.substr(s.completion.rfind("so ") + 3)));
       }
-      if (s.quality == Quality::good) { CHECK(static_cast<Index>(s.completion.size()) <= task->completion_bytes_max()); }
+      if (s.quality == Quality::good) {
+        CHECK(static_cast<Index>(s.completion.size()) <= task->completion_bytes_max());
+      }
       CHECK(static_cast<Index>(s.example.prompt.size()) <= task->prompt_bytes_max());
-      if (name == "arithmetic") { CHECK(std::to_string(value_of(s.example.prompt)) == s.example.answer); }
+      if (name == "arithmetic") {
+        CHECK(std::to_string(value_of(s.example.prompt)) == s.example.answer);
+      }
     }
-    for (const Quality q : {Quality::good, Quality::unboxed, Quality::wrong, Quality::malformed}) { CHECK(seen[q] > 400); }
+    for (const Quality q : {Quality::good, Quality::unboxed, Quality::wrong, Quality::malformed}) {
+      CHECK(seen[q] > 400);
+    }
   }
 }
 
 TEST_CASE("data/task: the mixture follows its fractions") {
-  const auto task = make_task("arithmetic", {{"fraction_unboxed", {0.0}}, {"fraction_wrong", {0.0}}, {"fraction_malformed", {0.25}}});
+  const auto task = make_task(
+      "arithmetic",
+      {{"fraction_unboxed", {0.0}}, {"fraction_wrong", {0.0}}, {"fraction_malformed", {0.25}}});
   int good = 0;
   for (Index i = 0; i < 4000; ++i) {
     const Quality q = task->supervised_example(kSeed, i).quality;
@@ -142,7 +167,8 @@ TEST_CASE("data/task: the mixture follows its fractions") {
   }
   CHECK(good > 2880);
   CHECK(good < 3120);
-  CHECK_THROWS_AS(make_task("arithmetic", {{"fraction_unboxed", {0.7}}, {"fraction_wrong", {0.7}}}), Error);
+  CHECK_THROWS_AS(make_task("arithmetic", {{"fraction_unboxed", {0.7}}, {"fraction_wrong", {0.7}}}),
+                  Error);
 }
 
 TEST_CASE("data/task: arithmetic shows every column, its carries and its borrows") {
@@ -153,7 +179,9 @@ TEST_CASE("data/task: arithmetic shows every column, its carries and its borrows
                                                {"fraction_malformed", {0.0}}});
     for (Index i = 0; i < 400000; ++i) {
       const auto s = task->supervised_example(kSeed, i);
-      if (s.example.prompt == prompt) { return s.completion; }
+      if (s.example.prompt == prompt) {
+        return s.completion;
+      }
     }
     return std::string("never drawn");
   };
@@ -165,7 +193,10 @@ TEST_CASE("data/task: arithmetic shows every column, its carries and its borrows
 }
 
 TEST_CASE("data/task: unknown tasks and parameters are the user's errors") {
-  CHECK_THROWS_WITH_AS(make_task("arithmetics"), "unknown task 'arithmetics'\n  hint: did you mean 'arithmetic'? known: arithmetic, countdown", Error);
+  CHECK_THROWS_WITH_AS(
+      make_task("arithmetics"),
+      "unknown task 'arithmetics'\n  hint: did you mean 'arithmetic'? known: arithmetic, countdown",
+      Error);
   CHECK_THROWS_AS(make_task("arithmetic", {{"operations", {std::string("+/")}}}), Error);
   CHECK_THROWS_AS(make_task("arithmetic", {{"operations", {std::string("++")}}}), Error);
   CHECK_THROWS_AS(make_task("arithmetic", {{"operations", {std::string("")}}}), Error);

@@ -1,9 +1,9 @@
 #include "data/tokenizer.h"
 
-#include <doctest/doctest.h>
-
 #include <cstdlib>
 #include <filesystem>
+
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
@@ -26,10 +26,14 @@ const char* const kTexts[] = {"",
 TEST_CASE("data/tokenizer: decode inverts encode for every byte and every text") {
   const auto t = byte_tokenizer();
   std::string all;
-  for (int b = 0; b < 256; ++b) { all += static_cast<char>(b); }
+  for (int b = 0; b < 256; ++b) {
+    all += static_cast<char>(b);
+  }
   const auto ids = t->encode(all);
   REQUIRE(ids.size() == 256);
-  for (int b = 0; b < 256; ++b) { CHECK(ids[static_cast<std::size_t>(b)] == b); }
+  for (int b = 0; b < 256; ++b) {
+    CHECK(ids[static_cast<std::size_t>(b)] == b);
+  }
   CHECK(t->decode(ids) == all);
   for (const std::string text : kTexts) {
     CAPTURE(text);
@@ -39,7 +43,8 @@ TEST_CASE("data/tokenizer: decode inverts encode for every byte and every text")
   }
 }
 
-TEST_CASE("data/tokenizer: special tokens are found inside a text, and only when they are asked for") {
+TEST_CASE(
+    "data/tokenizer: special tokens are found inside a text, and only when they are asked for") {
   const auto t = byte_tokenizer();
   CHECK(t->vocab_size() == 261);
   CHECK(t->eos() == 256);
@@ -52,11 +57,13 @@ TEST_CASE("data/tokenizer: special tokens are found inside a text, and only when
   CHECK_FALSE(t->special("<|pad|>").has_value());
 }
 
-TEST_CASE("data/tokenizer: any ids decode; unknown ones become U+FFFD, control tokens can be left out") {
+TEST_CASE(
+    "data/tokenizer: any ids decode; unknown ones become U+FFFD, control tokens can be left out") {
   const auto t = byte_tokenizer();
   const std::vector<Token> ids = {'a', -1, 261, 2147483647, -2147483647 - 1, 'b', 256};
-  CHECK(t->decode(ids) == "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"
-                          "b<|endoftext|>");
+  CHECK(t->decode(ids) ==
+        "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"
+        "b<|endoftext|>");
   const std::vector<Token> end = {'b', 259, 256};
   CHECK(t->decode(end, true) == "b<think>");
 }
@@ -75,7 +82,9 @@ TEST_CASE("data/tokenizer: the saved tokenizer.json maps every byte's character 
   CHECK(vocab.at("\u00ff") == 255);
   CHECK(vocab.at("\u0143") == 0xad);
   std::vector<bool> seen(256, false);
-  for (const auto& [text, id] : vocab.items()) { seen[id.get<std::size_t>()] = true; }
+  for (const auto& [text, id] : vocab.items()) {
+    seen[id.get<std::size_t>()] = true;
+  }
   CHECK(std::find(seen.begin(), seen.end(), false) == seen.end());
   CHECK(json.at("added_tokens").size() == 5);
   const auto config = nlohmann::json::parse(read_file(dir / "tokenizer_config.json"));

@@ -9,15 +9,20 @@
 namespace minirl::rl {
 namespace {
 
-LoadedConfig load(const std::vector<std::string>& sets, const std::string& toml = "[algorithm]\nname = \"drpo\"\ndelta = 0.2\n") {
+LoadedConfig load(const std::vector<std::string>& sets,
+                  const std::string& toml = "[algorithm]\nname = \"drpo\"\ndelta = 0.2\n") {
   std::vector<ConfigSource> sources = {ConfigSource::text("t.toml", toml)};
-  for (const auto& s : sets) { sources.push_back(ConfigSource::set(s)); }
+  for (const auto& s : sets) {
+    sources.push_back(ConfigSource::set(s));
+  }
   return load_config(sources);
 }
 
 std::string value(const LoadedConfig& c, const std::string& key) {
   for (const auto& k : c.keys) {
-    if (k.key == key) { return k.toml; }
+    if (k.key == key) {
+      return k.toml;
+    }
   }
   return "?";
 }
@@ -25,7 +30,8 @@ std::string value(const LoadedConfig& c, const std::string& key) {
 }  // namespace
 
 TEST_CASE("rl/config: the resolved document resolves to the same configuration") {
-  const LoadedConfig first = load({"train.max_grad_norm=off", "train.lr=0.00030000000000000003", "task.fraction_wrong=0.1", "algorithm.delta=0.17"});
+  const LoadedConfig first = load({"train.max_grad_norm=off", "train.lr=0.00030000000000000003",
+                                   "task.fraction_wrong=0.1", "algorithm.delta=0.17"});
   const LoadedConfig second = load_config({ConfigSource::text("r.toml", first.resolved_toml())});
   CHECK(first.hash() == second.hash());
   CHECK(first.results_hash() == second.results_hash());
@@ -37,7 +43,8 @@ TEST_CASE("rl/config: the resolved document resolves to the same configuration")
   CHECK(second.config.train.max_grad_norm == kOff);
 }
 
-TEST_CASE("rl/config: a preset sets what its source uses, and warns where the user wrote otherwise") {
+TEST_CASE(
+    "rl/config: a preset sets what its source uses, and warns where the user wrote otherwise") {
   const std::string plain = "[algorithm]\nname = \"grpo\"\n";
   const LoadedConfig preset = load({}, plain);
   CHECK(preset.config.algorithm.loss_agg_mode == "seq-mean-token-mean");
@@ -50,19 +57,27 @@ TEST_CASE("rl/config: a preset sets what its source uses, and warns where the us
   CHECK(other.warnings[0].find("t.toml:3") != std::string::npos);
   CHECK(other.warnings[0].find("seq-mean-token-mean") != std::string::npos);
   // Written out, the preset's choices resolve to the same run.
-  CHECK(load_config({ConfigSource::text("r.toml", preset.resolved_toml())}).hash() == preset.hash());
+  CHECK(load_config({ConfigSource::text("r.toml", preset.resolved_toml())}).hash() ==
+        preset.hash());
 }
 
 TEST_CASE("rl/config: only keys that change results may not change on resume") {
   const LoadedConfig before = load({});
   CHECK(differences_on_resume(before, before).empty());
-  CHECK(differences_on_resume(before, load({"runtime.threads=2", "eval.every=7", "checkpoint.keep=9", "train.tokens_per_micro=512", "rollout.max_batch=3", "run.name=x"})).empty());
+  CHECK(differences_on_resume(
+            before, load({"runtime.threads=2", "eval.every=7", "checkpoint.keep=9",
+                          "train.tokens_per_micro=512", "rollout.max_batch=3", "run.name=x"}))
+            .empty());
   CHECK(differences_on_resume(before, load({"train.steps=7"})).empty());  // constant learning rate
   CHECK(before.results_hash() == load({"train.steps=7"}).results_hash());
-  for (const char* set : {"train.lr=0.1", "run.seed=2", "algorithm.delta=0.3", "rollout.group_size=4", "task.max_operand=50", "pretrain.steps=1", "model.ffn_size=8"}) {
+  for (const char* set :
+       {"train.lr=0.1", "run.seed=2", "algorithm.delta=0.3", "rollout.group_size=4",
+        "task.max_operand=50", "pretrain.steps=1", "model.ffn_size=8"}) {
     CAPTURE(set);
     std::vector<std::string> sets = {set};
-    if (std::string(set) == "pretrain.steps=1") { sets.emplace_back("pretrain.warmup_steps=0"); }
+    if (std::string(set) == "pretrain.steps=1") {
+      sets.emplace_back("pretrain.warmup_steps=0");
+    }
     const LoadedConfig now = load(sets);
     CHECK(differences_on_resume(before, now).size() >= 1);
     CHECK(before.results_hash() != now.results_hash());
@@ -76,7 +91,9 @@ TEST_CASE("rl/config: only keys that change results may not change on resume") {
 TEST_CASE("rl/config: legal but doubtful settings are warnings") {
   const auto warns = [](const std::vector<std::string>& sets, const char* part) {
     for (const auto& w : load(sets).warnings) {
-      if (w.find(part) != std::string::npos) { return true; }
+      if (w.find(part) != std::string::npos) {
+        return true;
+      }
     }
     return false;
   };
@@ -89,8 +106,10 @@ TEST_CASE("rl/config: docs/formats.md tells every key, its default and its meani
   const std::string page = read_file(std::string(MINIRL_SOURCE_DIR) + "/docs/formats.md");
   for (const auto& k : load({}).keys) {
     const std::string key = k.key.substr(k.key.find('.') + 1);
-    CHECK_MESSAGE(page.find("| `" + key + "` |") != std::string::npos, k.key << " is not in docs/formats.md");
-    CHECK_MESSAGE(page.find(k.doc) != std::string::npos, k.key << ": '" << k.doc << "' is not in docs/formats.md");
+    CHECK_MESSAGE(page.find("| `" + key + "` |") != std::string::npos,
+                  k.key << " is not in docs/formats.md");
+    CHECK_MESSAGE(page.find(k.doc) != std::string::npos,
+                  k.key << ": '" << k.doc << "' is not in docs/formats.md");
   }
 }
 
@@ -98,24 +117,30 @@ TEST_CASE("rl/plan: the number of parameters is that of the model") {
   for (const bool tied : {true, false}) {
     ModelConfig shape;
     shape.vocab_size = 261;
-    shape.hidden_size = 24, shape.num_layers = 3, shape.num_heads = 6, shape.num_kv_heads = 2, shape.head_dim = 10, shape.ffn_size = 40;
+    shape.hidden_size = 24, shape.num_layers = 3, shape.num_heads = 6, shape.num_kv_heads = 2,
+    shape.head_dim = 10, shape.ffn_size = 40;
     shape.tie_word_embeddings = tied;
     const auto model = make_decoder(shape, DType::f32, 1);
     Index n = 0;
-    for (auto& p : model->params().all()) { n += p.value.numel(); }
+    for (auto& p : model->params().all()) {
+      n += p.value.numel();
+    }
     CHECK(parameter_count(shape) == n);
   }
 }
 
 TEST_CASE("rl/plan: the sheet counts what a step and the run do") {
-  const Plan p = make_plan(load({"rollout.prompts_per_step=6", "rollout.group_size=4", "train.updates_per_rollout=3", "train.steps=5"}));
+  const Plan p = make_plan(load({"rollout.prompts_per_step=6", "rollout.group_size=4",
+                                 "train.updates_per_rollout=3", "train.steps=5"}));
   CHECK(p.completions_per_step == 24);
   CHECK(p.completions_per_update == 8);
   CHECK(p.updates == 15);
   CHECK(p.completions == 120);
   CHECK(value(load({"train.steps=5"}), "train.steps") == "5");
   const std::string text = plan_text(p);
-  for (const char* part : {"6 prompts -> 24 completions -> 3 optimizer updates of 8 completions each", "every ratio is exactly 1", "can be reached", "horizon 48"}) {
+  for (const char* part :
+       {"6 prompts -> 24 completions -> 3 optimizer updates of 8 completions each",
+        "every ratio is exactly 1", "can be reached", "horizon 48"}) {
     CHECK_MESSAGE(text.find(part) != std::string::npos, text);
   }
   CHECK(value(load({}), "nothing") == "?");

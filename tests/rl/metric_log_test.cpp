@@ -1,11 +1,11 @@
 #include "rl/metric_log.h"
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 namespace minirl::rl {
@@ -25,9 +25,16 @@ struct Folder {
 TEST_CASE("rl/metric_log: numbers read back to the same bits, and no value makes invalid JSON") {
   const double inf = std::numeric_limits<double>::infinity();
   MetricRow row("train", 3);
-  const std::vector<double> values = {0.1, -0.0, 1.0 / 3, 1e300, 5e-324, 123456789.0, -7, 1e16, 0.30000000000000004};
-  for (std::size_t i = 0; i < values.size(); ++i) { row.put(fmt::format("v{}", i), values[i]); }
-  row.put("nan", std::nan("")).put("inf", inf).put("minus", -inf).put("a \"quoted\" key", 1).put("text", std::string_view("line\nbreak"));
+  const std::vector<double> values = {
+      0.1, -0.0, 1.0 / 3, 1e300, 5e-324, 123456789.0, -7, 1e16, 0.30000000000000004};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    row.put(fmt::format("v{}", i), values[i]);
+  }
+  row.put("nan", std::nan(""))
+      .put("inf", inf)
+      .put("minus", -inf)
+      .put("a \"quoted\" key", 1)
+      .put("text", std::string_view("line\nbreak"));
   const auto json = nlohmann::json::parse(row.json());
   CHECK(json.at("kind") == "train");
   CHECK(json.at("step") == 3);
@@ -72,7 +79,9 @@ TEST_CASE("rl/metric_log: rows after the resumed step are dropped, the others st
     MetricRow row("train", s);
     row.put("x", 0.1 * static_cast<double>(s));
     log.write(row);
-    if (s <= 4) { kept += row.json() + "\n"; }
+    if (s <= 4) {
+      kept += row.json() + "\n";
+    }
   }
   log.keep_only([](std::string_view kind, Index step) { return kind != "train" || step <= 4; });
   CHECK(read_file(file) == kept);

@@ -1,8 +1,8 @@
 #include "rl/plot.h"
 
-#include <doctest/doctest.h>
-
 #include <cmath>
+
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 namespace minirl::rl {
@@ -10,7 +10,9 @@ namespace {
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t n = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) { ++n; }
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) {
+    ++n;
+  }
   return n;
 }
 
@@ -24,7 +26,13 @@ Plot line(std::vector<PlotPoint> points) {
 }  // namespace
 
 TEST_CASE("rl/plot: ticks are round, inside the range and evenly spaced") {
-  for (const auto& range : {std::pair(0.0, 1.0), {-0.0093, 0.0001}, {3.0, 8.0}, {0.0, 1e6}, {1e-9, 3e-9}, {-5.0, 5.0}, {99.9, 100.1}}) {
+  for (const auto& range : {std::pair(0.0, 1.0),
+                            {-0.0093, 0.0001},
+                            {3.0, 8.0},
+                            {0.0, 1e6},
+                            {1e-9, 3e-9},
+                            {-5.0, 5.0},
+                            {99.9, 100.1}}) {
     const double low = range.first;
     const double high = range.second;
     const auto ticks = nice_ticks(low, high, 5);
@@ -36,7 +44,8 @@ TEST_CASE("rl/plot: ticks are round, inside the range and evenly spaced") {
     CHECK(ticks.back() <= high + 1e-9 * (high - low));
     const double step = ticks[1] - ticks[0];
     const double mantissa = step / std::pow(10.0, std::floor(std::log10(step * (1 + 1e-12))));
-    CHECK((std::abs(mantissa - 1) < 1e-6 || std::abs(mantissa - 2) < 1e-6 || std::abs(mantissa - 5) < 1e-6));
+    CHECK((std::abs(mantissa - 1) < 1e-6 || std::abs(mantissa - 2) < 1e-6 ||
+           std::abs(mantissa - 5) < 1e-6));
   }
   CHECK(nice_ticks(1, 1, 5).empty());
   CHECK(nice_ticks(0, std::nan(""), 5).empty());
@@ -54,11 +63,14 @@ TEST_CASE("rl/plot: a point that is not finite breaks the line; nothing finite m
   CHECK(moves(broken) == 2);
   CHECK(plot_figure(line({})).empty());
   CHECK(plot_figure(line({{1, nan}})).empty());
-  for (const char* bad : {"nan", "inf"}) { CHECK(broken.find(bad) == std::string::npos); }
+  for (const char* bad : {"nan", "inf"}) {
+    CHECK(broken.find(bad) == std::string::npos);
+  }
 }
 
 TEST_CASE("rl/plot: constant, single and huge data have a sensible frame") {
-  for (const auto& points : std::vector<std::vector<PlotPoint>>{{{1, 0}}, {{1, 5}, {2, 5}}, {{0, 1e300}, {1, -1e300}}, {{0, 1e-300}, {1, 2e-300}}}) {
+  for (const auto& points : std::vector<std::vector<PlotPoint>>{
+           {{1, 0}}, {{1, 5}, {2, 5}}, {{0, 1e300}, {1, -1e300}}, {{0, 1e-300}, {1, 2e-300}}}) {
     const std::string svg = plot_figure(line(points));
     CHECK(count(svg, "<path") == 1);
     CHECK(svg.find("nan") == std::string::npos);
@@ -66,9 +78,12 @@ TEST_CASE("rl/plot: constant, single and huge data have a sensible frame") {
   }
 }
 
-TEST_CASE("rl/plot: many points are thinned to means; texts are escaped; the pointer data are JSON") {
+TEST_CASE(
+    "rl/plot: many points are thinned to means; texts are escaped; the pointer data are JSON") {
   std::vector<PlotPoint> points;
-  for (int i = 0; i < 100000; ++i) { points.push_back({static_cast<double>(i), std::sin(i * 1e-3)}); }
+  for (int i = 0; i < 100000; ++i) {
+    points.push_back({static_cast<double>(i), std::sin(i * 1e-3)});
+  }
   Plot p = line(points);
   p.title.append("<b> & \"x\"");
   p.series[0].name.append("</script>");

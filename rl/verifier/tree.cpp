@@ -1,0 +1,46 @@
+#include "rl/verifier/tree.h"
+
+#include <array>
+
+namespace minirl::rl::verifier {
+namespace {
+
+void write(const Tree& tree, int at, std::string& out) {
+  static constexpr std::array<std::string_view, 20> kNames{
+      "", "", "sum", "product", "power", "", "degrees", "quantity", "sign", "text", "list",
+      "set", "tuple", "matrix", "relation", "merge", "builder", "ratio", "based", "prose"};
+  if (out.size() > 600) {
+    if (!out.ends_with("...")) { out += "..."; }
+    return;
+  }
+  const Node& n = tree[at];
+  if (n.kind == Kind::number) {
+    out += bits(n.value) > 1000 ? "(a long number)" : n.value.str();
+    return;
+  }
+  if (n.kind == Kind::symbol) {
+    out += n.text;
+    return;
+  }
+  out += n.kind == Kind::call ? std::string_view(n.text) : kNames[static_cast<std::size_t>(n.kind)];
+  if (n.kind == Kind::tuple) { out.append({' ', n.open, n.close}); }
+  if (n.kind != Kind::call && !n.text.empty()) { out += " '" + n.text + "'"; }
+  if (n.kind == Kind::based) { out += " base " + n.value.str(); }
+  if (n.kids.empty()) { return; }
+  out += "(";
+  for (std::size_t i = 0; i < n.kids.size(); ++i) {
+    if (i > 0) { out += n.kind == Kind::relation ? " " + n.ops[i - 1] + " " : ", "; }
+    write(tree, n.kids[i], out);
+  }
+  out += ")";
+}
+
+}  // namespace
+
+std::string Tree::show(int at) const {
+  std::string out;
+  write(*this, at, out);
+  return out;
+}
+
+}  // namespace minirl::rl::verifier

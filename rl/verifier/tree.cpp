@@ -24,12 +24,18 @@ void write(const Tree& tree, int at, std::string& out) {
   }
   out += n.kind == Kind::call ? std::string_view(n.text) : kNames[static_cast<std::size_t>(n.kind)];
   if (n.kind == Kind::tuple) { out.append({' ', n.open, n.close}); }
-  if (n.kind != Kind::call && !n.text.empty()) { out += " '" + n.text + "'"; }
-  if (n.kind == Kind::based) { out += " base " + n.value.str(); }
+  if (n.kind != Kind::call && !n.text.empty()) { out.append(" '").append(n.text).append("'"); }
+  if (n.kind == Kind::based) { out.append(" base ").append(n.value.str()); }
   if (n.kids.empty()) { return; }
   out += "(";
   for (std::size_t i = 0; i < n.kids.size(); ++i) {
-    if (i > 0) { out += n.kind == Kind::relation ? " " + n.ops[i - 1] + " " : ", "; }
+    if (i > 0) { 
+      if (n.kind == Kind::relation) {
+        out.append(" ").append(n.ops[i - 1]).append(" ");
+      } else {
+        out.append(", ");
+      }
+    }
     write(tree, n.kids[i], out);
   }
   out += ")";

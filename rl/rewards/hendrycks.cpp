@@ -22,7 +22,7 @@ std::string plain_integer(std::string_view text) {
   if (text[0] == '-' || text[0] == '+') { text.remove_prefix(1); }
   const std::size_t first = text.find_first_not_of('0');
   if (first == kNone) { return "0"; }
-  return (negative ? "-" : "") + std::string(text.substr(first));
+  return std::string(negative ? "-" : "").append(text.substr(first));
 }
 
 std::optional<std::string> last_box(std::string_view text) {
@@ -100,7 +100,7 @@ std::string rewritten(std::string text) {
     const auto above = view.substr(0, slash);
     const auto below = view.substr(slash + 1);
     if (is_integer_text(above) && is_integer_text(below) && plain_integer(above) == above && plain_integer(below) == below) {
-      return "\\frac{" + std::string(above) + "}{" + std::string(below) + "}";
+      return std::string("\\frac{").append(above).append("}{").append(below).append("}");
     }
   }
   return text;

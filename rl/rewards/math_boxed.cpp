@@ -48,7 +48,9 @@ bool open_one_fraction(std::string& text) {
     const std::size_t b = a_end + 2;
     const std::size_t b_end = text.find_first_of("{}", b);
     if (b_end == std::string::npos || text[b_end] != '}') { continue; }
-    text.replace(at, b_end + 1 - at, "((" + text.substr(a, a_end - a) + ")/(" + text.substr(b, b_end - b) + "))");
+    std::string quotient = "((";
+    quotient.append(text, a, a_end - a).append(")/(").append(text, b, b_end - b).append("))");
+    text.replace(at, b_end + 1 - at, quotient);
     return true;
   }
   return false;

@@ -13,7 +13,7 @@ struct Stop {
 /// One unit is about 50 ns of an ordinary core.
 class Budget {
  public:
-  static constexpr std::int64_t kUnits = 400'000;
+  static constexpr std::int64_t kUnits = 300'000;
   void spend(std::int64_t units) {
     left_ -= units;
     if (left_ < 0) { throw Stop{"too much work"}; }

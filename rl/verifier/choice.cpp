@@ -40,7 +40,7 @@ char choice_letter(std::string_view text, bool& bare) {
   bare = false;
   if (text.size() > 200) { return 0; }
   std::string s = shown(text);
-  for (const std::string_view lead : {"Option ", "option ", "Choice ", "choice ", "Answer ", "answer ", "Answer: "}) {
+  for (const std::string_view lead : {"Option ", "option ", "Choice ", "choice ", "Answer ", "answer ", "Answer: ", "The answer is ", "the answer is "}) {
     if (s.starts_with(lead)) { s.erase(0, lead.size()); }
   }
   if (s.empty()) { return 0; }

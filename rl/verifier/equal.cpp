@@ -84,6 +84,7 @@ int Equality::value_of(int node) {
   if (n.ops.size() == 1 && n.ops[0] == "in" && is_name(n.kids[0])) { return n.kids[1]; }
   if (!std::all_of(n.ops.begin(), n.ops.end(), [](const std::string& op) { return op == "="; })) { return node; }
   const int last = n.kids.back();
+  if (n.ops.size() == 1 && is_name(last) && is_scalar(n.kids[0]) && !is_name(n.kids[0]) && free_symbols(tree_, {n.kids[0]}, budget_).empty()) { return n.kids[0]; }  // 5 = x
   for (std::size_t i = 0; i + 1 < n.kids.size(); ++i) {
     const int kid = n.kids[i];
     const bool first = i == 0;
@@ -190,6 +191,17 @@ int Equality::order(int a, int b) {
   throw Stop{"two ends too near to each other"};
 }
 
+bool Equality::identical(int a, int b, int depth) const {
+  if (depth > kDeepest) { return false; }
+  const Node& p = tree_[a];
+  const Node& q = tree_[b];
+  if (p.kind != q.kind || p.text != q.text || p.kids.size() != q.kids.size() || (p.kind == Kind::number && p.value != q.value)) { return false; }
+  for (std::size_t i = 0; i < p.kids.size(); ++i) {
+    if (!identical(p.kids[i], q.kids[i], depth + 1)) { return false; }
+  }
+  return true;
+}
+
 bool Equality::same_value(int a, int b) {
   if (a == b) { return true; }
   const Node& p = tree_[a];
@@ -211,10 +223,16 @@ bool Equality::same_value(int a, int b) {
     return decide(negative(p) == negative(q), "infinities by sign");
   }
   if (free_symbols(tree_, {a}, budget_).size() > 12) { throw Stop{"too many symbols"}; }
-  switch (forms_.equal(a, b)) {
-    case NormalForms::Answer::yes: return decide(true, "equal normal forms");
-    case NormalForms::Answer::no: return decide(false, "different normal forms");
-    default: break;
+  try {
+    switch (forms_.equal(a, b)) {
+      case NormalForms::Answer::yes: return decide(true, "equal normal forms");
+      case NormalForms::Answer::no: return decide(false, "different normal forms");
+      default: break;
+    }
+  } catch (const Stop& stop) {
+    // Too long to compute: 5000! is still 5000!.
+    if (stop.why.find("by 0") == std::string_view::npos && identical(a, b, 0)) { return decide(true, "the same expression"); }
+    throw;
   }
   const bool verdict = equal_numerically(tree_, a, b, budget_);
   return decide(verdict, verdict ? "equal to 100 digits at every sample point" : "different at a sample point");
@@ -225,7 +243,7 @@ bool Equality::same_ratio(int a, int b) {
   const Node q = tree_[b];
   const auto clock = [](const Node& n) {
     const std::size_t colon = n.text.find(':');
-    return n.kids.size() == 2 && n.text.size() == colon + 3 && colon <= 2 && n.text.find('?') == std::string::npos;
+    return n.kids.size() == 2 && n.text.size() == colon + 3 && colon <= 2 && n.text[colon + 1] < '6' && n.text.find('?') == std::string::npos;
   };
   if (p.kind == Kind::ratio && q.kind == Kind::ratio) {
     if (p.kids.size() != q.kids.size()) { return decide(false, "ratios of different length"); }

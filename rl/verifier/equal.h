@@ -30,6 +30,7 @@ class Equality {
   }
   bool is_name(int node, int depth = 0) const;
   bool is_scalar(int node) const;
+  bool identical(int a, int b, int depth) const;
   int value_of(int node);
   bool has_signs(int node);
   int with_sign(int node, bool plus);

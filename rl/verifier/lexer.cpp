@@ -102,6 +102,7 @@ class Lexer {
     for (const std::string_view two : {"<=", ">=", "!=", "==", "=<", "=>", "**", "->"}) {
       if (rest.starts_with(two)) {
         if (two == "->") { throw Stop{"an arrow"}; }
+      if (two == "!=" && at > 0 && is_digit(text_[at - 1])) { continue; }  // 5!=120
         mark(two == "==" ? "=" : two == "=<" ? "<=" : two == "=>" ? ">=" : two == "**" ? "^" : two);
         return at + 2;
       }
@@ -162,7 +163,7 @@ class Lexer {
       size = rest.substr(3).starts_with("\\!") ? 5 : 3;
     } else if (rest.starts_with("{\\,}")) {
       size = 4;
-    } else if (rest.starts_with("\\,") || rest.starts_with("\\ ")) {
+    } else if (rest.starts_with("\\,") || rest.starts_with("\\ ") || rest.starts_with("\\;") || rest.starts_with("\\:")) {
       size = 2;
     } else if (rest.starts_with(" ") || rest.starts_with("~")) {
       size = 1;
@@ -260,7 +261,9 @@ class Lexer {
     for (char& c : small) { c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); }
     const bool after_number = !out_.empty() && (out_.back().type == TokenType::number || out_.back().text == "}" || out_.back().text == ")");
     const bool before_digit = stop < end && is_digit(text_[stop]);
-    if (small == "and" || small == "or") {
+    if (run == "x" && !out_.empty() && out_.back().type == TokenType::number && text_.substr(skip_spaces(stop, end)).starts_with("10^")) {
+      mark("*");  // 3.2 x 10^5
+    } else if (small == "and" || small == "or") {
       push(TokenType::text, small);
     } else if (run.size() >= 2 && any_of(small, kFunctions) && (small == run || run.size() > 2) && small != "in") {
       push(TokenType::command, small == "inf" || small == "infinity" || small == "oo" ? "infty" : small);
@@ -305,6 +308,10 @@ class Lexer {
       } else if (c == '\\') {
         if (environments_ > 0) {
           mark("\\\\");
+          if (at + 1 < end && text_[at + 1] == '[') {  // \\[4pt]
+            const std::size_t close = text_.find("]", at);
+            if (close < end && close - at < 12) { return close + 1; }
+          }
         } else {
           space_ = true;
         }
@@ -349,6 +356,16 @@ class Lexer {
       content(next + 1, close, depth, is_text, name);
       return close + 1;
     }
+    if (name == "not") {
+      const std::size_t next = skip_spaces(stop, end);
+      if (next >= end || text_[next] != '=') { throw Stop{"an unknown command"}; }
+      mark("!=");
+      return next + 1;
+    }
+    if (name == "color" || name == "textcolor" || name == "colorbox") {
+      const std::size_t next = skip_spaces(stop, end);
+      return next < end && text_[next] == '{' ? closing(next, end) + 1 : stop;
+    }
     if (name == "begin" || name == "end") {
       const std::size_t next = skip_spaces(stop, end);
       if (next >= end || text_[next] != '{') { throw Stop{"an environment without a name"}; }
@@ -359,14 +376,19 @@ class Lexer {
         after = skip_spaces(after, end);
         if (after < end && text_[after] == '{') { after = closing(after, end) + 1; }
       }
+      if (environment.starts_with("align") || environment.starts_with("gather") || environment.starts_with("equation") || environment == "split") {
+        space_ = true;
+        return after;
+      }
       environments_ += name == "begin" ? 1 : -1;
-      push(TokenType::command, name + ":" + environment);
+      push(TokenType::command, std::string(name).append(":").append(environment));
       return after;
     }
     if (name == "def" || name == "newcommand" || name == "let" || name == "renewcommand" || name == "input" || name == "include") {
       throw Stop{"a definition is no answer"};
     }
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 62> kSame{{
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 65> kSame{{
+        {"langle", "("}, {"rangle", ")"}, {"cr", "\\\\"},
         {"dfrac", "frac"}, {"tfrac", "frac"}, {"cfrac", "frac"}, {"sfrac", "frac"}, {"nicefrac", "frac"}, {"dbinom", "binom"},
         {"tbinom", "binom"}, {"cdot", "*"}, {"times", "*"}, {"ast", "*"}, {"div", "/"}, {"le", "<="}, {"leq", "<="},
         {"leqslant", "<="}, {"leqq", "<="}, {"ge", ">="}, {"geq", ">="}, {"geqslant", ">="}, {"geqq", ">="}, {"lt", "<"}, {"gt", ">"},
@@ -411,8 +433,10 @@ class Lexer {
         return;
       }
     }
-    if (is_text && (words == "and" || words == "or")) {
-      push(TokenType::text, words);
+    const std::size_t word = words.find_first_not_of(", ;");
+    const std::string join = word == std::string::npos ? "" : words.substr(word);
+    if (is_text && (join == "and" || join == "or")) {
+      push(TokenType::text, join);
       return;
     }
     const bool after_value = !out_.empty() && (out_.back().type == TokenType::number || out_.back().text == "}" || out_.back().text == ")" || out_.back().text == "/" || out_.back().text == "*" ||
@@ -445,6 +469,10 @@ class Lexer {
       range(at, end, depth + 1);
       return;
     }
+    if (only_single_letters(inner) && inner.find(',') != std::string_view::npos) {  // \text{A, C}
+      range(at, end, depth + 1);
+      return;
+    }
     if (digits_in && !parse_unit(words)) {
       range(at, end, depth + 1);
       return;
@@ -453,6 +481,17 @@ class Lexer {
     while (!raw.empty() && (is_space(raw.back()) || raw.back() == '.')) { raw.pop_back(); }
     raw.erase(0, raw.find_first_not_of(" \n\t~"));
     push(TokenType::text, raw);
+  }
+
+  static bool only_single_letters(std::string_view text) {
+    for (std::size_t i = 0; i < text.size();) {
+      std::size_t stop = i;
+      while (stop < text.size() && is_letter(text[stop])) { ++stop; }
+      const std::string_view run = text.substr(i, stop - i);
+      if (run.size() > 1 && run != "and" && run != "or") { return false; }
+      i = stop + (stop == i ? 1 : 0);
+    }
+    return true;
   }
 
   /// "( one token )" that a font command made is that token.
@@ -504,6 +543,10 @@ std::vector<Token> lex(std::string_view text, const LexOptions& options, Budget&
     while (!rest.empty() && is_space(rest.back())) { rest.remove_suffix(1); }
   };
   trim();
+  while (rest.size() >= 3 && rest.front() == rest.back() && (rest.front() == '`' || rest.front() == '"' || (rest.front() == '*' && rest[1] != '*'))) {
+    rest = rest.substr(1, rest.size() - 2);
+    trim();
+  }
   while (rest.size() >= 4 && ((rest.starts_with("**") && rest.ends_with("**")) || (rest.starts_with("__") && rest.ends_with("__")))) {
     rest = rest.substr(2, rest.size() - 4);
     trim();

@@ -296,6 +296,17 @@ std::optional<Quotient> NormalForms::difference(int a, int b) {
 }
 
 NormalForms::Answer NormalForms::equal(int a, int b) {
+  const auto x = of(a);
+  const auto y = x ? of(b) : std::nullopt;
+  if (!x || !y) { return Answer::unknown; }
+  const auto p = x->above.constant();
+  const auto q = y->above.constant();
+  const auto one = [](const Polynomial& below) {
+    const auto value = below.constant();
+    return value && *value == 1;
+  };
+  // Two numbers need no subtraction (a gcd of long ones).
+  if (p && q && one(x->below) && one(y->below)) { return *p == *q ? Answer::yes : Answer::no; }
   const auto d = difference(a, b);
   if (!d) { return Answer::unknown; }
   if (d->above.is_zero()) { return Answer::yes; }

@@ -165,6 +165,18 @@ std::optional<int> NumberSets::solve(int left, int right, bool& flipped) {
 
 std::optional<NumberSet> NumberSets::link(int left, const std::string& op, int right) {
   if (op == "in") { return of(right); }
+  const Node& side = tree_[left];
+  if (side.kind == Kind::call && side.text == "abs" && (op == "<" || op == "<=" || op == ">" || op == ">=") && free_symbols(tree_, {right}, budget_).empty()) {
+    const int inner = side.kids[0];  // |x - a| < c
+    const int minus = tree_.make(Kind::product, {tree_.number(-1), right});
+    const auto above = link(inner, op, right);
+    const auto below = link(inner, flipped_op(op), minus);
+    if (!above || !below) { return std::nullopt; }
+    if (op[0] == '<') { return meet(*above, *below); }
+    NumberSet both = *above;
+    both.insert(both.end(), below->begin(), below->end());
+    return tidy(std::move(both));
+  }
   bool flipped = false;
   const auto bound = solve(left, right, flipped);
   if (!bound) { return std::nullopt; }

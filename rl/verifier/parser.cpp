@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 32> kSymbols{
     "pi", "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "rho",
     "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Sigma", "Phi", "Omega", "ell", "ldots"};
 constexpr std::array<std::string_view, 10> kAccents{"overline", "bar", "vec", "hat", "tilde", "widetilde", "overrightarrow", "dot", "overarc", "widehat"};
-constexpr std::array<std::string_view, 24> kDenials{"not", "no", "never", "except", "wrong", "neither", "nor", "than", "least", "most", "about", "approximately",
+constexpr std::array<std::string_view, 28> kDenials{"more", "less", "fewer", "greater", "not", "no", "never", "except", "wrong", "neither", "nor", "than", "least", "most", "about", "approximately",
                                                     "around", "isn't", "incorrect", "cannot", "false", "roughly", "nearly", "almost", "between", "maybe", "over", "mod"};
 
 template <std::size_t N>
@@ -31,7 +31,11 @@ class Parser {
   int run() {
     collapse();
     while (is_mark("=") || is_mark(".")) { ++at_; }
-    const int root = items("");
+    int root = items();
+    if (is_command("over")) {
+      ++at_;
+      root = quotient(root, items());
+    }
     while (is_mark(".") || is_mark(",")) { ++at_; }
     if (token().type != TokenType::end) { unexpected(); }
     return root;
@@ -92,16 +96,16 @@ class Parser {
 
   bool at_closer() const {
     if (token().type == TokenType::end) { return true; }
-    if (token().type == TokenType::command) { return token().text.starts_with("end:"); }
+    if (token().type == TokenType::command) { return token().text.starts_with("end:") || token().text == "choose" || token().text == "over"; }
     if (token().type != TokenType::mark) { return false; }
     const std::string& t = token().text;
-    return t == ")" || t == "}" || t == "\\}" || t == "]" || t == "rvert" || t == "&" || t == "\\\\" || (t == "|" && bars_ > 0) || (t == "mid") || (in_set_ > 0 && (t == ":" || t == "|")) ||
+    return t == ")" || t == "}" || t == "\\}" || (t == "]" && nested_ > 0) || t == "rvert" || t == "&" || t == "\\\\" || (t == "|" && bars_ > 0) || (t == "mid") || (in_set_ > 0 && (t == ":" || t == "|")) ||
            (t == "[" && french_ > 0);
   }
   bool at_separator() const { return is_mark(",") || is_mark(";") || is_join(); }
 
   /// Items up to a closer: one alone, or a list.
-  int items(std::string_view) {
+  int items() {
     const Deeper deeper(depth_);
     std::vector<int> kids;
     bool either = false;
@@ -142,7 +146,7 @@ class Parser {
         continue;
       }
       if (is_currency() && !pieces.empty()) {
-        after += " " + token().text;
+        after.append(" ").append(token().text);
         ++at_;
         continue;
       }
@@ -154,7 +158,7 @@ class Parser {
       if (before.empty()) { unexpected(); }
       return tree_.make(Kind::text, {}, plain_words(before));
     }
-    const std::string all = plain_words(before + " " + after);
+    const std::string all = plain_words(std::string(before).append(" ").append(after));
     if (pieces.size() > 1 || denies(all)) { return tree_.make(Kind::prose, std::move(pieces), all); }
     int value = pieces[0];
     if (!currency.empty()) { return tree_.make(Kind::quantity, {value}, currency); }
@@ -162,6 +166,7 @@ class Parser {
     const std::string small = plain_words(after);
     if (small == "degrees" || small == "degree" || small == "deg") { return tree_.make(Kind::degrees, {value}); }
     if (small == "percent" || small == "percents" || small == "per cent") { return percent(value); }
+    if (small == "pm" || small == "p.m" || small == "am" || small == "a.m") { return tree_.make(Kind::quantity, {value}, small[0] == 'p' ? "pm" : "am"); }
     if (!after.empty() && parse_unit(after)) { return tree_.make(Kind::quantity, {value}, after); }
     if (!small.empty() && parse_unit(small)) { return tree_.make(Kind::quantity, {value}, small); }
     const std::size_t gap = after.find(' ');  // "35 cm long"
@@ -192,19 +197,19 @@ class Parser {
     ++at_;
     for (;;) {
       if (is_mark("^") && token(1).type == TokenType::number) {
-        out += "^" + token(1).text;
+        out.append("^").append(token(1).text);
         at_ += 2;
       } else if (is_mark("^") && is_mark("{", 1) && token(2).type == TokenType::number && is_mark("}", 3)) {
-        out += "^" + token(2).text;
+        out.append("^").append(token(2).text);
         at_ += 4;
       } else if (is_mark("^") && is_mark("{", 1) && is_mark("-", 2) && token(3).type == TokenType::number && is_mark("}", 4)) {
-        out += "^-" + token(3).text;
+        out.append("^-").append(token(3).text);
         at_ += 5;
       } else if ((is_mark("/") || is_mark("*")) && is_words(1)) {
         out += token().text + token(1).text;
         at_ += 2;
       } else if (is_words() && !is_join() && !is_currency()) {
-        out += " " + token().text;
+        out.append(" ").append(token().text);
         ++at_;
       } else {
         return out;
@@ -253,7 +258,7 @@ class Parser {
     std::vector<int> kids{left};
     std::string text = spelling();
     while (take(":")) {
-      text += ":" + spelling_ahead();
+      text.append(":").append(spelling_ahead());
       kids.push_back(sum());
     }
     return tree_.make(Kind::ratio, std::move(kids), text);
@@ -274,6 +279,9 @@ class Parser {
     if (is_mark("+-") || is_mark("-+")) {
       both = token().text;
       ++at_;
+    } else if (is_mark("+") && is_mark("/", 1) && is_mark("-", 2)) {  // +/-
+      both = "+-";
+      at_ += 3;
     } else {
       while (is_mark("+") || is_mark("-")) {
         minus = minus != is_mark("-");
@@ -303,7 +311,16 @@ class Parser {
       }
     }
     if (terms.size() == 1) { return terms[0]; }
+    if (terms.size() == 2 && is_set(terms[0]) && tree_[terms[1]].kind == Kind::product && tree_[terms[1]].kids.size() == 2 && is_set(tree_[terms[1]].kids[1])) {
+      const int without = tree_[terms[1]].kids[1];  // R - {0}
+      return tree_.make(Kind::merge, {terms[0], without}, "setminus");
+    }
     return tree_.make(Kind::sum, std::move(terms));
+  }
+
+  bool is_set(int node) const {
+    const Node& n = tree_[node];
+    return n.kind == Kind::set || n.kind == Kind::tuple || n.kind == Kind::merge || (n.kind == Kind::symbol && n.text == "reals");
   }
 
   bool starts_factor() const {
@@ -443,6 +460,10 @@ class Parser {
       if (token().type == TokenType::letter && (token().text == "C" || token().text == "F")) { ++at_; }
       return tree_.make(Kind::degrees, {base});
     }
+    if (!group && token().type == TokenType::letter && token().text == "o" && tree_[base].kind == Kind::number) {  // 90^o
+      ++at_;
+      return tree_.make(Kind::degrees, {base});
+    }
     if (is_mark("deg", group ? 1 : 0)) {
       at_ += group ? 3 : 1;
       return tree_.make(Kind::degrees, {base});
@@ -505,7 +526,7 @@ class Parser {
     for (;;) {
       if (is_mark("_")) {
         ++at_;
-        name += "_" + subscript();
+        name.append("_").append(subscript());
         plain = false;
       } else if (is_mark("'")) {
         ++at_;
@@ -568,8 +589,9 @@ class Parser {
   }
 
   struct Inside {  // what holds outside a bracket does not hold inside
-    explicit Inside(Parser& p) : p_(p), set_(std::exchange(p.in_set_, 0)), bars_(std::exchange(p.bars_, 0)), french_(std::exchange(p.french_, 0)) {}
+    explicit Inside(Parser& p) : p_(p), nested_(std::exchange(p.nested_, 1)), set_(std::exchange(p.in_set_, 0)), bars_(std::exchange(p.bars_, 0)), french_(std::exchange(p.french_, 0)) {}
     ~Inside() {
+      p_.nested_ = nested_;
       p_.in_set_ = set_;
       p_.bars_ = bars_;
       p_.french_ = french_;
@@ -577,7 +599,7 @@ class Parser {
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
     Parser& p_;
-    int set_, bars_, french_;
+    int nested_, set_, bars_, french_;
   };
 
   int bracket(char open) {
@@ -585,7 +607,7 @@ class Parser {
     const Inside inside(*this);
     french_ = open == ']' ? 1 : 0;
     if (open == '(' && is_mark(")")) { unexpected(); }
-    const int inner = items("");
+    const int inner = items();
     char close = 0;
     if (is_mark(")") || is_mark("]") || (french_ > 0 && is_mark("["))) {
       close = token().text[0];
@@ -609,11 +631,11 @@ class Parser {
     ++at_;
     const Inside inside(*this);
     if (is_mark("}")) { unexpected(); }
-    int inner = items("");
+    int inner = items();
     if (is_command("choose") || is_command("over")) {
       const bool fraction = is_command("over");
       ++at_;
-      const int below = items("");
+      const int below = items();
       inner = fraction ? quotient(inner, below) : tree_.make(Kind::call, {inner, below}, "binom");
     }
     expect("}");
@@ -626,11 +648,11 @@ class Parser {
     const Inside inside(*this);
     if (take("\\}")) { return tree_.make(Kind::set, {}); }
     in_set_ = 1;
-    const int inner = items("");
+    const int inner = items();
     if (is_mark(":") || is_mark("|") || is_mark("mid")) {
       ++at_;
       in_set_ = 0;
-      const int condition = items("");
+      const int condition = items();
       expect("\\}");
       return tree_.make(Kind::builder, {inner, condition});
     }
@@ -709,7 +731,7 @@ class Parser {
       (up ? power_node : base) = inner;
     }
     if (power_node >= 0 && tree_[power_node].kind == Kind::number && tree_[power_node].value == -1 && (name == "sin" || name == "cos" || name == "tan" || name == "cot")) {
-      name = "arc" + name;
+      name.insert(0, "arc");
       power_node = -1;
     }
     std::vector<int> arguments;
@@ -795,7 +817,7 @@ class Parser {
   Budget& budget_;
   std::size_t at_ = 0;
   int depth_ = 0;
-  int bars_ = 0, in_set_ = 0, french_ = 0;
+  int nested_ = 0, bars_ = 0, in_set_ = 0, french_ = 0;
   bool split_ = false;
   std::string currency_;
 };

@@ -52,7 +52,7 @@ constexpr std::array<Row, 50> kRows{{
     {"kph", "length.time^-1", 1000, 3600},
     {"unit units", "", 1, 1},
     {"$ dollar dollars usd USD", "money:dollar", 1, 1},
-    {"cent cents", "money:dollar", 1, 100},
+    {"cent cents \xc2\xa2", "money:dollar", 1, 100},
     {"\xe2\x82\xac euro euros EUR", "money:euro", 1, 1},
     {"\xc2\xa3 GBP", "money:pound", 1, 1},
     {"\xc2\xa5 yen", "money:yen", 1, 1},
@@ -151,7 +151,7 @@ std::optional<Unit> parse_unit(std::string_view text) {
   Unit out;
   out.factor = factor;
   for (const auto& [name, power] : dimensions) {
-    if (power != 0) { out.dimension += name + "^" + std::to_string(power) + ";"; }
+    if (power != 0) { out.dimension.append(name).append("^").append(std::to_string(power)).append(";"); }
   }
   return out;
 }

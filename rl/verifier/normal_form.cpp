@@ -140,7 +140,7 @@ std::optional<Quotient> NormalForms::root(const Rational& value, int above, int 
       const int part = static_cast<int>(all - whole * below);
       if (whole > 4000 || whole < -4000) { throw Stop{"a power is too long"}; }
       Polynomial p = constant(power(Rational(prime), static_cast<int>(whole), budget_));
-      if (part > 0) { p = times(p, generator((known_prime ? "#" : "#?") + prime.str(), part * (kUnitExponent / below))); }
+      if (part > 0) { p = times(p, generator((known_prime ? "#" : "#?") + digits_of(prime), part * (kUnitExponent / below))); }
       out.above = times(out.above, p);
     };
     const int limit = bits(rest) <= 40 ? 1 << 20 : 3000;

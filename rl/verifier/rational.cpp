@@ -15,6 +15,18 @@ void charge(const Rational& a, const Rational& b, Budget& budget) {
 
 }  // namespace
 
+std::string digits_of(const Integer& n) {
+  std::string out;
+  Integer rest = abs(n);
+  do {
+    out.push_back(static_cast<char>('0' + static_cast<int>(Integer(rest % 10))));
+    rest /= 10;
+  } while (rest != 0);
+  if (n < 0) { out.push_back('-'); }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
 std::optional<int> small_integer(const Rational& q) {
   if (!is_integer(q) || bits(q) > 31) { return std::nullopt; }
   return static_cast<int>(numerator(q));

@@ -2,6 +2,7 @@
 #pragma once
 #include <boost/multiprecision/cpp_int.hpp>
 #include <optional>
+#include <string>
 
 #include "rl/verifier/budget.h"
 
@@ -15,6 +16,8 @@ inline unsigned bits(const Integer& n) {
 }
 inline unsigned bits(const Rational& q) { return bits(Integer(numerator(q))) + bits(Integer(denominator(q))); }
 inline bool is_integer(const Rational& q) { return denominator(q) == 1; }
+/// Decimal digits, with a sign; for short numbers (quadratic).
+std::string digits_of(const Integer& n);
 /// The value of q if it is an integer of at most 30 bits.
 std::optional<int> small_integer(const Rational& q);
 

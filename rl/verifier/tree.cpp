@@ -15,7 +15,12 @@ void write(const Tree& tree, int at, std::string& out) {
   }
   const Node& n = tree[at];
   if (n.kind == Kind::number) {
-    out += bits(n.value) > 1000 ? "(a long number)" : n.value.str();
+    if (bits(n.value) > 1000) {
+      out += "(a long number)";
+      return;
+    }
+    out.append(digits_of(numerator(n.value)));
+    if (!is_integer(n.value)) { out.append("/").append(digits_of(denominator(n.value))); }
     return;
   }
   if (n.kind == Kind::symbol) {
@@ -25,7 +30,7 @@ void write(const Tree& tree, int at, std::string& out) {
   out += n.kind == Kind::call ? std::string_view(n.text) : kNames[static_cast<std::size_t>(n.kind)];
   if (n.kind == Kind::tuple) { out.append({' ', n.open, n.close}); }
   if (n.kind != Kind::call && !n.text.empty()) { out.append(" '").append(n.text).append("'"); }
-  if (n.kind == Kind::based) { out.append(" base ").append(n.value.str()); }
+  if (n.kind == Kind::based) { out.append(" base ").append(digits_of(numerator(n.value))); }
   if (n.kids.empty()) { return; }
   out += "(";
   for (std::size_t i = 0; i < n.kids.size(); ++i) {

@@ -23,6 +23,7 @@ void add_plan(CLI::App& app, Chosen& chosen);
 void add_eval(CLI::App& app, Chosen& chosen);
 void add_sample(CLI::App& app, Chosen& chosen);
 void add_report(CLI::App& app, Chosen& chosen);
+void add_reward(CLI::App& app, Chosen& chosen);
 void add_tokenize(CLI::App& app, Chosen& chosen);
 void add_version(CLI::App& app, Chosen& chosen);
 

@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   minirl::cli::add_eval(app, chosen);
   minirl::cli::add_sample(app, chosen);
   minirl::cli::add_report(app, chosen);
+  minirl::cli::add_reward(app, chosen);
   minirl::cli::add_tokenize(app, chosen);
   minirl::cli::add_version(app, chosen);
   try {

@@ -216,8 +216,6 @@ void add_warnings(LoadedConfig& loaded) {
 
 LoadedConfig load_config(const std::vector<ConfigSource>& sources) {
   LoadedConfig out;
-  out.config.model.shape.rope_theta = 10000.0;
-  out.config.model.shape.max_positions = 256;
   Schema schema;
   bind(schema, out.config);
   schema.resolve(sources);

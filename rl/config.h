@@ -19,6 +19,11 @@ struct RunConfig {
 };
 
 struct ModelTable {
+  ModelTable() {
+    shape.rope_theta = 10000.0;
+    shape.max_positions = 256;
+    shape.initializer_range = 0.06;
+  }
   ModelConfig shape;       // vocab_size follows from the tokenizer
   std::string checkpoint;  // folder to start from; empty: random weights, then [pretrain]
 };
@@ -31,7 +36,7 @@ struct EntryConfig {
 
 /// Supervised training of the base model on worked answers of mixed quality.
 struct PretrainConfig {
-  Index steps = 1000;              // optimizer updates; 0: none
+  Index steps = 800;               // optimizer updates; 0: none
   Index batch_sequences = 64;      // worked answers per update
   double lr = 3e-3;                // peak
   Index warmup_steps = 50;         // updates
@@ -49,14 +54,13 @@ struct RolloutConfig {
 };
 
 struct TrainConfig {
-  Index steps = 100;  // rollouts, each followed by updates_per_rollout optimizer updates
-  Index updates_per_rollout =
-      4;  // disjoint mini-batches of whole groups' completions; anchors stay frozen
+  Index steps = 40;  // rollouts, each followed by updates_per_rollout optimizer updates
+  Index updates_per_rollout = 4;  // on disjoint equal parts of a rollout; anchors stay frozen
   Index tokens_per_micro = 4096;  // tokens per forward and backward pass; changes no bit
   double lr = 3e-4;
-  std::string lr_schedule = "constant";  // constant | linear | cosine
-  double lr_final_fraction = 0.0;        // where linear and cosine end, as a fraction of lr
-  Index warmup_steps = 0;                // optimizer updates
+  std::string lr_schedule = "linear";  // constant | linear | cosine
+  double lr_final_fraction = 0.0;      // where linear and cosine end, as a fraction of lr
+  Index warmup_steps = 0;              // optimizer updates
   double weight_decay = 0.0;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
   double max_grad_norm = 1.0;  // kOff: no clipping
@@ -80,7 +84,7 @@ struct RewardConfig {
 };
 
 struct EvalConfig {
-  Index every = 0;      // train steps between evaluations; 0: before and after only
+  Index every = 20;     // train steps between evaluations; 0: before and after only
   Index prompts = 100;  // held-out problems
   Index samples = 8;    // completions per problem: avg@samples, pass@samples
   double temperature = 1.0;

@@ -11,6 +11,7 @@
 #include "cli/embedded.h"
 #include "cli/run_binary.h"
 #include "core/error.h"
+#include "rl/config.h"
 
 namespace minirl {
 namespace {
@@ -269,6 +270,24 @@ TEST_CASE("cli: every bundled config is found by name with or without .toml and 
     CHECK(json.out == text.out);
   }
   CHECK_FALSE(dir.has("runs"));  // nothing was touched
+}
+
+TEST_CASE("cli: the embedded default writes out the defaults; the loss' threshold has none") {
+  std::string text;
+  for (const auto& file : cli::embedded_files()) {
+    if (file.name == "qwen3.toml") {
+      text = std::string(file.text);
+    }
+  }
+  const auto written = rl::load_config({ConfigSource::text("qwen3.toml", text)});
+  const auto defaults = rl::load_config(
+      {ConfigSource::text("least.toml", "[algorithm]\nname = \"drpo\"\ndelta = 0.2\n")});
+  REQUIRE(written.keys.size() == defaults.keys.size());
+  for (std::size_t i = 0; i < written.keys.size(); ++i) {
+    CHECK_MESSAGE(written.keys[i].toml == defaults.keys[i].toml,
+                  written.keys[i].key << ": rl/config.h has " << defaults.keys[i].toml
+                                      << ", configs/qwen3.toml has " << written.keys[i].toml);
+  }
 }
 
 TEST_CASE("cli: a plan says whether the loss' boundary can be reached") {

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     answer = input.substr(cut);
   }
   const Verdict forth = compare(gold, answer);
-  if (forth.work > Budget::kUnits + 200'000) { std::abort(); }
+  if (forth.work > Budget::kUnits) { std::abort(); }
   if (forth.outcome == Outcome::right && compare(answer, gold).outcome == Outcome::wrong) { std::abort(); }
   verify(gold, input, data[0] % 2 == 0 ? Extraction::boxed : Extraction::answer_line);
   return 0;

@@ -1,12 +1,14 @@
 // minirl reward: scores a file of answers, or explains one verdict.
+#include "rl/reward.h"
+
 #include <array>
 #include <cstdio>
 #include <map>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "core/files.h"
-#include "rl/reward.h"
 #include "rl/verifier/verify.h"
 
 namespace minirl::cli {
@@ -22,40 +24,60 @@ struct Args {
 
 std::string one_line(std::string_view text) {
   std::string out;
-  for (const char c : text.substr(0, 72)) { out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c; }
+  for (const char c : text.substr(0, 72)) {
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
   return text.size() > 72 ? out + "..." : out;
 }
 
-std::string text_of(const Json& row, std::initializer_list<const char*> keys, const std::string& where) {
+std::string text_of(const Json& row, std::initializer_list<const char*> keys,
+                    const std::string& where) {
   for (const char* key : keys) {
-    if (row.contains(key) && row.at(key).is_string()) { return row.at(key).get<std::string>(); }
+    if (row.contains(key) && row.at(key).is_string()) {
+      return row.at(key).get<std::string>();
+    }
   }
   std::string list;
-  for (const char* key : keys) { list += (list.empty() ? "" : " or ") + std::string(key); }
-  fail(Exit::data, fmt::format("{}: no text under {}", where, list), "a row is {\"gold\": \"...\", \"completion\": \"...\"}");
+  for (const char* key : keys) {
+    list += (list.empty() ? "" : " or ") + std::string(key);
+  }
+  fail(Exit::data, fmt::format("{}: no text under {}", where, list),
+       "a row is {\"gold\": \"...\", \"completion\": \"...\"}");
 }
 
-void out(const std::string& text) { std::fputs(text.c_str(), stdout); }
+void out(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+}
 
-/// Rows {"gold", "completion", "expect" (optional)}: a table of verdicts, and of disagreements with other rewards.
+/// Rows {"gold", "completion", "expect" (optional)}: a table of verdicts, and of disagreements with
+/// other rewards.
 Exit test_file(const Args& args) {
   const auto& reward = rl::Rewards::find("reward", args.reward);
   std::vector<const rl::RewardInfo*> others;
-  for (const auto& name : args.against) { others.push_back(&rl::Rewards::find("reward", name)); }
+  for (const auto& name : args.against) {
+    others.push_back(&rl::Rewards::find("reward", name));
+  }
   const std::string text = read_file(args.file);
-  Index rows = 0, right = 0, answered = 0, undecided = 0, unexpected = 0, with_expectation = 0, bad_golds = 0;
+  Index rows = 0, right = 0, answered = 0, undecided = 0, unexpected = 0, with_expectation = 0,
+        bad_golds = 0;
   std::map<std::string, std::array<Index, 4>> agreement;  // both, only ours, only theirs, neither
   Index line = 0;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = text.find('\n', at);
-    if (end == std::string::npos) { end = text.size(); }
+    if (end == std::string::npos) {
+      end = text.size();
+    }
     const std::string_view row_text(text.data() + at, end - at);
     at = end + 1;
     ++line;
-    if (row_text.find_first_not_of(" \t\r") == std::string_view::npos) { continue; }
+    if (row_text.find_first_not_of(" \t\r") == std::string_view::npos) {
+      continue;
+    }
     const std::string where = fmt::format("{}:{}", args.file, line);
     const Json row = Json::parse(row_text, nullptr, false);
-    if (!row.is_object()) { fail(Exit::data, where + ": not a JSON object", "one JSON object a line"); }
+    if (!row.is_object()) {
+      fail(Exit::data, where + ": not a JSON object", "one JSON object a line");
+    }
     const std::string gold = text_of(row, {"gold", "answer"}, where);
     const std::string completion = text_of(row, {"completion", "text"}, where);
     const std::string fault = reward.check_gold(gold);
@@ -72,23 +94,39 @@ Exit test_file(const Args& args) {
       ++with_expectation;
       if (row.at("expect").get<bool>() != (r.score > 0)) {
         ++unexpected;
-        out(fmt::format("{}: expected {}, got {}: gold \"{}\", answer \"{}\": {}\n", where, row.at("expect").get<bool>() ? 1 : 0, r.score, one_line(gold), one_line(r.extracted), r.why));
+        out(fmt::format("{}: expected {}, got {}: gold \"{}\", answer \"{}\": {}\n", where,
+                        row.at("expect").get<bool>() ? 1 : 0, r.score, one_line(gold),
+                        one_line(r.extracted), r.why));
       }
     }
-    if (args.all) { out(fmt::format("{}: {} gold \"{}\", answer \"{}\": {}\n", where, r.score, one_line(gold), one_line(r.extracted), r.why)); }
+    if (args.all) {
+      out(fmt::format("{}: {} gold \"{}\", answer \"{}\": {}\n", where, r.score, one_line(gold),
+                      one_line(r.extracted), r.why));
+    }
     for (const auto* other : others) {
       const bool theirs = other->score(gold, completion).score > 0;
       const bool ours = r.score > 0;
       ++agreement[other->name][ours ? (theirs ? 0 : 1) : (theirs ? 2 : 3)];
-      if (ours != theirs) { out(fmt::format("{}: {} {}, {} {}: gold \"{}\", answer \"{}\": {}\n", where, reward.name, ours ? 1 : 0, other->name, theirs ? 1 : 0, one_line(gold), one_line(r.extracted), r.why)); }
+      if (ours != theirs) {
+        out(fmt::format("{}: {} {}, {} {}: gold \"{}\", answer \"{}\": {}\n", where, reward.name,
+                        ours ? 1 : 0, other->name, theirs ? 1 : 0, one_line(gold),
+                        one_line(r.extracted), r.why));
+      }
     }
   }
-  if (rows == 0) { fail(Exit::data, fmt::format("{}: no rows", args.file), "one JSON object a line"); }
-  out(fmt::format("{}: {} rows, {} right, {} answered, {} undecided, {} bad golds\n", args.reward, rows, right, answered, undecided, bad_golds));
-  for (const auto& [name, n] : agreement) {
-    out(fmt::format("{} against {}: both {}, only {} {}, only {} {}, neither {}\n", args.reward, name, n[0], args.reward, n[1], name, n[2], n[3]));
+  if (rows == 0) {
+    fail(Exit::data, fmt::format("{}: no rows", args.file), "one JSON object a line");
   }
-  if (with_expectation > 0) { out(fmt::format("expected verdicts: {} of {}\n", with_expectation - unexpected, with_expectation)); }
+  out(fmt::format("{}: {} rows, {} right, {} answered, {} undecided, {} bad golds\n", args.reward,
+                  rows, right, answered, undecided, bad_golds));
+  for (const auto& [name, n] : agreement) {
+    out(fmt::format("{} against {}: both {}, only {} {}, only {} {}, neither {}\n", args.reward,
+                    name, n[0], args.reward, n[1], name, n[2], n[3]));
+  }
+  if (with_expectation > 0) {
+    out(fmt::format("expected verdicts: {} of {}\n", with_expectation - unexpected,
+                    with_expectation));
+  }
   return unexpected > 0 ? Exit::mismatch : Exit::ok;
 }
 
@@ -96,11 +134,18 @@ Exit explain(const Args& args) {
   const auto& reward = rl::Rewards::find("reward", args.reward);
   const rl::RewardResult r = reward.score(args.gold, args.completion);
   const std::string fault = reward.check_gold(args.gold);
-  out(fmt::format("reward     {}\ngold       {}{}\nanswer     {}\n", args.reward, args.gold, fault.empty() ? "" : "   (bad gold: " + fault + ")", r.answered ? r.extracted : "(none)"));
-  if (args.reward.starts_with("math") && args.reward != "math_dapo" && args.reward != "math_boxed" && r.answered) {
+  out(fmt::format("reward     {}\ngold       {}{}\nanswer     {}\n", args.reward, args.gold,
+                  fault.empty() ? "" : "   (bad gold: " + fault + ")",
+                  r.answered ? r.extracted : "(none)"));
+  if (args.reward.starts_with("math") && args.reward != "math_dapo" &&
+      args.reward != "math_boxed" && r.answered) {
     const auto v = rl::verifier::compare(args.gold, r.extracted);
-    if (!v.gold_tree.empty()) { out(fmt::format("gold is    {}\n", v.gold_tree)); }
-    if (!v.answer_tree.empty()) { out(fmt::format("answer is  {}\n", v.answer_tree)); }
+    if (!v.gold_tree.empty()) {
+      out(fmt::format("gold is    {}\n", v.gold_tree));
+    }
+    if (!v.answer_tree.empty()) {
+      out(fmt::format("answer is  {}\n", v.answer_tree));
+    }
     out(fmt::format("work       {} units\n", v.work));
   }
   out(fmt::format("because    {}\nscore      {}\n", r.why, r.score));
@@ -114,20 +159,20 @@ void add_reward(CLI::App& app, Chosen& chosen) {
   command->require_subcommand(1);
   const auto args = std::make_shared<Args>();
   auto* test = command->add_subcommand("test", "score every row of a JSON lines file");
-  test->add_option("FILE", args->file, "rows {\"gold\", \"completion\"} and, if known, \"expect\": true or false")->required();
+  test->add_option("FILE", args->file,
+                   "rows {\"gold\", \"completion\"} and, if known, \"expect\": true or false")
+      ->required();
   test->add_option("--reward", args->reward, "a registered reward")->type_name("NAME");
-  test->add_option("--against", args->against, "other rewards: print where they disagree")->type_name("NAME");
+  test->add_option("--against", args->against, "other rewards: print where they disagree")
+      ->type_name("NAME");
   test->add_flag("--all", args->all, "print every verdict");
-  test->callback([&chosen, args] {
-    chosen.run = [args] { return test_file(*args); };
-  });
-  auto* why = command->add_subcommand("explain", "what was extracted, how it was read, which rule decided");
+  test->callback([&chosen, args] { chosen.run = [args] { return test_file(*args); }; });
+  auto* why =
+      command->add_subcommand("explain", "what was extracted, how it was read, which rule decided");
   why->add_option("--gold", args->gold, "the gold answer")->required();
   why->add_option("--completion", args->completion, "the completion")->required();
   why->add_option("--reward", args->reward, "a registered reward")->type_name("NAME");
-  why->callback([&chosen, args] {
-    chosen.run = [args] { return explain(*args); };
-  });
+  why->callback([&chosen, args] { chosen.run = [args] { return explain(*args); }; });
 }
 
 }  // namespace minirl::cli

@@ -1,8 +1,9 @@
 #include "rl/verifier/ball.h"
 
 #include <algorithm>
-#include <boost/math/constants/constants.hpp>
 #include <set>
+
+#include <boost/math/constants/constants.hpp>
 
 namespace minirl::rl::verifier {
 namespace {
@@ -16,14 +17,24 @@ const Real& epsilon() {
   static const Real e = mp::pow(Real(10), -104);
   return e;
 }
-Real pi_value() { return boost::math::constants::pi<Real>(); }
+Real pi_value() {
+  return boost::math::constants::pi<Real>();
+}
 
-Real size(const Ball& b) { return mp::abs(b.re) + mp::abs(b.im); }
-bool is_real(const Ball& b) { return b.im == 0; }
-bool may_be_zero(const Ball& b) { return size(b) <= 4 * b.error; }
+Real size(const Ball& b) {
+  return mp::abs(b.re) + mp::abs(b.im);
+}
+bool is_real(const Ball& b) {
+  return b.im == 0;
+}
+bool may_be_zero(const Ball& b) {
+  return size(b) <= 4 * b.error;
+}
 
 Ball rounded(Real re, Real im, Real error) {
-  if (!(mp::isfinite)(re) || !(mp::isfinite)(im) || !(mp::isfinite)(error)) { throw Stop{"a number is too large"}; }
+  if (!(mp::isfinite)(re) || !(mp::isfinite)(im) || !(mp::isfinite)(error)) {
+    throw Stop{"a number is too large"};
+  }
   Ball out;
   out.re = std::move(re);
   out.im = std::move(im);
@@ -33,13 +44,19 @@ Ball rounded(Real re, Real im, Real error) {
 Ball exact(const Rational& q) {
   return rounded(Real(Integer(numerator(q))) / Real(Integer(denominator(q))), 0, 0);
 }
-Ball plus(const Ball& a, const Ball& b) { return rounded(a.re + b.re, a.im + b.im, a.error + b.error + (size(a) + size(b)) * epsilon()); }
+Ball plus(const Ball& a, const Ball& b) {
+  return rounded(a.re + b.re, a.im + b.im, a.error + b.error + (size(a) + size(b)) * epsilon());
+}
 Ball times(const Ball& a, const Ball& b) {
-  return rounded(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re, size(a) * b.error + size(b) * a.error + a.error * b.error + size(a) * size(b) * epsilon());
+  return rounded(
+      a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re,
+      size(a) * b.error + size(b) * a.error + a.error * b.error + size(a) * size(b) * epsilon());
 }
 /// f(x) with |f'| at most `slope` near x.
 Ball image(const Ball& x, const Real& f, const Real& slope) {
-  if (x.error > Real(1e-20) * (1 + size(x))) { throw Stop{"the error grows too large"}; }
+  if (x.error > Real(1e-20) * (1 + size(x))) {
+    throw Stop{"the error grows too large"};
+  }
   return rounded(f, 0, 2 * mp::abs(slope) * x.error);
 }
 
@@ -49,10 +66,14 @@ void Evaluator::set_point(int sample, bool whole, const std::vector<std::string>
   symbols_.clear();
   int k = 0;
   for (const auto& name : symbols) {
-    // Points with different signs and sizes; no coordinate is a special value of the usual functions.
+    // Points with different signs and sizes; no coordinate is a special value of the usual
+    // functions.
     const int mixed = (37 * (k + 1) + 101 * sample + 29 * k * sample) % 211 + 17;
-    Rational value = whole ? Rational(3 + (5 * k + 2 * sample + k * sample) % 11) : Rational(mixed) / (61 + 6 * ((k + sample) % 5));
-    if (!whole && (sample == 1 || sample == 4 || (sample == 3 && k % 2 == 0))) { value = -value; }
+    Rational value = whole ? Rational(3 + (5 * k + 2 * sample + k * sample) % 11)
+                           : Rational(mixed) / (61 + 6 * ((k + sample) % 5));
+    if (!whole && (sample == 1 || sample == 4 || (sample == 3 && k % 2 == 0))) {
+      value = -value;
+    }
     symbols_[name] = exact(value);
     ++k;
   }
@@ -71,29 +92,44 @@ namespace {
 Ball inverse(const Ball& b) {
   const Real norm = b.re * b.re + b.im * b.im;
   const Real length = mp::sqrt(norm);
-  if (b.error * 4 > length) { throw Stop{"a division by almost 0"}; }
+  if (b.error * 4 > length) {
+    throw Stop{"a division by almost 0"};
+  }
   return rounded(b.re / norm, -b.im / norm, 2 * b.error / norm + epsilon() / length);
 }
 
 Ball exponential(const Ball& x) {
-  if (mp::abs(x.re) > 100000) { throw Stop{"a number is too large"}; }
+  if (mp::abs(x.re) > 100000) {
+    throw Stop{"a number is too large"};
+  }
   const Real e = mp::exp(x.re);
-  if (x.error > Real(1e-20)) { throw Stop{"the error grows too large"}; }
-  if (is_real(x)) { return rounded(e, 0, 2 * e * x.error + e * epsilon() * (1 + mp::abs(x.re))); }
-  if (mp::abs(x.im) > 1000000) { throw Stop{"a number is too large"}; }
-  return rounded(e * mp::cos(x.im), e * mp::sin(x.im), 4 * e * x.error + e * epsilon() * (1 + size(x)));
+  if (x.error > Real(1e-20)) {
+    throw Stop{"the error grows too large"};
+  }
+  if (is_real(x)) {
+    return rounded(e, 0, 2 * e * x.error + e * epsilon() * (1 + mp::abs(x.re)));
+  }
+  if (mp::abs(x.im) > 1000000) {
+    throw Stop{"a number is too large"};
+  }
+  return rounded(e * mp::cos(x.im), e * mp::sin(x.im),
+                 4 * e * x.error + e * epsilon() * (1 + size(x)));
 }
 
 Ball square_root(const Ball& x) {
   if (is_real(x)) {
-    if (mp::abs(x.re) <= x.error * 4) { return rounded(0, 0, 2 * mp::sqrt(x.error)); }
+    if (mp::abs(x.re) <= x.error * 4) {
+      return rounded(0, 0, 2 * mp::sqrt(x.error));
+    }
     const Real r = mp::sqrt(mp::abs(x.re));
     return rounded(x.re > 0 ? r : Real(0), x.re > 0 ? Real(0) : r, x.error / r);
   }
   const Real length = mp::sqrt(x.re * x.re + x.im * x.im);
   Real a = mp::sqrt((length + mp::abs(x.re)) / 2);
   Real b = mp::abs(x.im) / (2 * a);
-  if (x.re < 0) { std::swap(a, b); }
+  if (x.re < 0) {
+    std::swap(a, b);
+  }
   return rounded(a, x.im < 0 ? Real(-b) : b, 4 * x.error / mp::sqrt(length));
 }
 
@@ -103,7 +139,9 @@ Ball Evaluator::value(int node, bool angle) {
   struct Deeper {
     int& depth;
     explicit Deeper(int& d) : depth(d) {
-      if (++depth > 4 * kDeepest) { throw Stop{"it nests too deeply"}; }
+      if (++depth > 4 * kDeepest) {
+        throw Stop{"it nests too deeply"};
+      }
     }
     ~Deeper() { --depth; }
   } const deeper(depth_);
@@ -111,22 +149,35 @@ Ball Evaluator::value(int node, bool angle) {
   const Node& n = tree_[node];
   const auto logarithm = [&](const Ball& x) {
     budget_.spend(kTranscendental);
-    if (may_be_zero(x)) { throw Undefined{}; }
+    if (may_be_zero(x)) {
+      throw Undefined{};
+    }
     if (is_real(x)) {
       Ball out = image(x, mp::log(mp::abs(x.re)), 1 / x.re);
-      if (x.re < 0) { out.im = pi_value(); }
+      if (x.re < 0) {
+        out.im = pi_value();
+      }
       return out;
     }
     const Real length = mp::sqrt(x.re * x.re + x.im * x.im);
     return rounded(mp::log(length), mp::atan2(x.im, x.re), 4 * x.error / length);
   };
   switch (n.kind) {
-    case Kind::number: return exact(n.value);
+    case Kind::number:
+      return exact(n.value);
     case Kind::symbol: {
-      if (const auto it = symbols_.find(n.text); it != symbols_.end()) { return it->second; }
-      if (n.text == "pi") { return rounded(pi_value(), 0, 0); }
-      if (n.text == "e") { return rounded(boost::math::constants::e<Real>(), 0, 0); }
-      if (n.text == "i") { return rounded(0, 1, 0); }
+      if (const auto it = symbols_.find(n.text); it != symbols_.end()) {
+        return it->second;
+      }
+      if (n.text == "pi") {
+        return rounded(pi_value(), 0, 0);
+      }
+      if (n.text == "e") {
+        return rounded(boost::math::constants::e<Real>(), 0, 0);
+      }
+      if (n.text == "i") {
+        return rounded(0, 1, 0);
+      }
       throw Stop{"a symbol without a value"};
     }
     case Kind::degrees: {
@@ -135,62 +186,93 @@ Ball Evaluator::value(int node, bool angle) {
     }
     case Kind::sum: {
       Ball out;
-      for (const int kid : n.kids) { out = plus(out, value(kid, angle)); }
+      for (const int kid : n.kids) {
+        out = plus(out, value(kid, angle));
+      }
       return out;
     }
     case Kind::product: {
       Ball out = exact(1);
-      for (const int kid : n.kids) { out = times(out, value(kid, angle)); }
+      for (const int kid : n.kids) {
+        out = times(out, value(kid, angle));
+      }
       return out;
     }
     case Kind::power: {
       const Ball base = value(n.kids[0], false);
       const Node& e = tree_[n.kids[1]];
       std::optional<Rational> rational;
-      if (e.kind == Kind::number) { rational = e.value; }
-      if (rational && small_integer(*rational) && mp::abs(Real(*small_integer(*rational))) <= 20000) {
+      if (e.kind == Kind::number) {
+        rational = e.value;
+      }
+      if (rational && small_integer(*rational) &&
+          mp::abs(Real(*small_integer(*rational))) <= 20000) {
         int k = *small_integer(*rational);
         const bool below = k < 0;
-        if (below) { k = -k; }
-        if (below && may_be_zero(base)) { throw Undefined{}; }
+        if (below) {
+          k = -k;
+        }
+        if (below && may_be_zero(base)) {
+          throw Undefined{};
+        }
         Ball out = exact(1);
         Ball square = base;
         for (; k > 0; k /= 2) {
           budget_.spend(20);
-          if (k % 2 == 1) { out = times(out, square); }
-          if (k > 1) { square = times(square, square); }
+          if (k % 2 == 1) {
+            out = times(out, square);
+          }
+          if (k > 1) {
+            square = times(square, square);
+          }
         }
         return below ? inverse(out) : out;
       }
       const Ball exponent = value(n.kids[1], false);
       if (may_be_zero(base)) {
-        if (is_real(exponent) && exponent.re > 4 * exponent.error && base.error == 0) { return Ball{}; }
+        if (is_real(exponent) && exponent.re > 4 * exponent.error && base.error == 0) {
+          return Ball{};
+        }
         throw Undefined{};
       }
       budget_.spend(2 * kTranscendental);
-      if (is_real(base) && base.re < 0 && rational && is_integer(Rational(Integer(denominator(*rational)) % 2)) && denominator(*rational) % 2 == 1) {
+      if (is_real(base) && base.re < 0 && rational &&
+          is_integer(Rational(Integer(denominator(*rational)) % 2)) &&
+          denominator(*rational) % 2 == 1) {
         Ball positive = base;
         positive.re = -positive.re;
         Ball out = exponential(times(exponent, logarithm(positive)));
-        if (numerator(*rational) % 2 != 0) { out.re = -out.re; }
+        if (numerator(*rational) % 2 != 0) {
+          out.re = -out.re;
+        }
         return out;
       }
-      if (is_real(base) && base.re < 0 && is_real(exponent) && mp::floor(exponent.re) == exponent.re) {
+      if (is_real(base) && base.re < 0 && is_real(exponent) &&
+          mp::floor(exponent.re) == exponent.re) {
         Ball positive = base;
         positive.re = -positive.re;
         Ball out = exponential(times(exponent, logarithm(positive)));
-        if (mp::fmod(exponent.re, Real(2)) != 0) { out.re = -out.re; }
+        if (mp::fmod(exponent.re, Real(2)) != 0) {
+          out.re = -out.re;
+        }
         return out;
       }
       return exponential(times(exponent, logarithm(base)));
     }
-    case Kind::call: break;
-    default: throw Stop{"it is no number"};
+    case Kind::call:
+      break;
+    default:
+      throw Stop{"it is no number"};
   }
   std::vector<Ball> x;
-  const bool takes_angle = n.text == "sin" || n.text == "cos" || n.text == "tan" || n.text == "sec" || n.text == "csc" || n.text == "cot";
-  for (const int kid : n.kids) { x.push_back(value(kid, takes_angle)); }
-  if (x.empty()) { throw Stop{"a function without an argument"}; }
+  const bool takes_angle = n.text == "sin" || n.text == "cos" || n.text == "tan" ||
+                           n.text == "sec" || n.text == "csc" || n.text == "cot";
+  for (const int kid : n.kids) {
+    x.push_back(value(kid, takes_angle));
+  }
+  if (x.empty()) {
+    throw Stop{"a function without an argument"};
+  }
   const std::string& f = n.text;
   if (f == "sqrt") {
     budget_.spend(40);
@@ -198,20 +280,32 @@ Ball Evaluator::value(int node, bool angle) {
   }
   if (f == "root" || f == "cbrt") {
     const Node* index = f == "root" ? &tree_[n.kids[1]] : nullptr;
-    if (index != nullptr && index->kind != Kind::number) { throw Stop{"a symbolic index of a root"}; }
+    if (index != nullptr && index->kind != Kind::number) {
+      throw Stop{"a symbolic index of a root"};
+    }
     const Rational k = index != nullptr ? index->value : Rational(3);
-    if (k == 0 || !is_integer(k)) { throw Undefined{}; }
-    if (k == 2) { return square_root(x[0]); }
+    if (k == 0 || !is_integer(k)) {
+      throw Undefined{};
+    }
+    if (k == 2) {
+      return square_root(x[0]);
+    }
     if (may_be_zero(x[0])) {
-      if (x[0].error == 0) { return Ball{}; }
+      if (x[0].error == 0) {
+        return Ball{};
+      }
       throw Stop{"a root of almost 0"};
     }
     budget_.spend(kTranscendental);
     const bool flip = is_real(x[0]) && x[0].re < 0 && numerator(k) % 2 != 0;
     Ball base = x[0];
-    if (flip) { base.re = -base.re; }
+    if (flip) {
+      base.re = -base.re;
+    }
     Ball out = exponential(times(exact(1 / k), logarithm(base)));
-    if (flip) { out.re = -out.re; }
+    if (flip) {
+      out.re = -out.re;
+    }
     return out;
   }
   if (f == "abs") {
@@ -226,39 +320,64 @@ Ball Evaluator::value(int node, bool angle) {
     budget_.spend(kTranscendental);
     return exponential(x[0]);
   }
-  if (f == "ln") { return logarithm(x[0]); }
+  if (f == "ln") {
+    return logarithm(x[0]);
+  }
   if (f == "log" || f == "log10") {
     const Ball natural = logarithm(x[0]);
-    if (f == "log" && readings_.natural_log) { return natural; }
+    if (f == "log" && readings_.natural_log) {
+      return natural;
+    }
     return times(natural, inverse(logarithm(exact(10))));
   }
   for (const Ball& b : x) {
-    if (!is_real(b)) { throw Undefined{}; }
+    if (!is_real(b)) {
+      throw Undefined{};
+    }
   }
   const Real& v = x[0].re;
-  if (mp::abs(v) > 1000000) { throw Stop{"a number is too large"}; }
+  if (mp::abs(v) > 1000000) {
+    throw Stop{"a number is too large"};
+  }
   budget_.spend(kTranscendental);
-  if (f == "sin") { return image(x[0], mp::sin(v), 1 + 0 * v); }
-  if (f == "cos") { return image(x[0], mp::cos(v), 1 + 0 * v); }
+  if (f == "sin") {
+    return image(x[0], mp::sin(v), 1 + 0 * v);
+  }
+  if (f == "cos") {
+    return image(x[0], mp::cos(v), 1 + 0 * v);
+  }
   if (takes_angle) {
     const Ball s = image(x[0], mp::sin(v), 1 + 0 * v);
     const Ball c = image(x[0], mp::cos(v), 1 + 0 * v);
     const auto over = [](const Ball& a, const Ball& b) {
-      if (size(b) <= 1000 * b.error + Real(1e-90)) { throw Undefined{}; }
+      if (size(b) <= 1000 * b.error + Real(1e-90)) {
+        throw Undefined{};
+      }
       return times(a, inverse(b));
     };
-    if (f == "tan") { return over(s, c); }
-    if (f == "cot") { return over(c, s); }
+    if (f == "tan") {
+      return over(s, c);
+    }
+    if (f == "cot") {
+      return over(c, s);
+    }
     return over(exact(1), f == "sec" ? c : s);
   }
-  if (f == "arctan") { return image(x[0], mp::atan(v), 1 + 0 * v); }
-  if (f == "arccot") { return image(x[0], pi_value() / 2 - mp::atan(v), 1 + 0 * v); }
+  if (f == "arctan") {
+    return image(x[0], mp::atan(v), 1 + 0 * v);
+  }
+  if (f == "arccot") {
+    return image(x[0], pi_value() / 2 - mp::atan(v), 1 + 0 * v);
+  }
   if (f == "arcsin" || f == "arccos") {
     const Real room = 1 - v * v;
-    if (room < -4 * x[0].error - 4 * epsilon()) { throw Undefined{}; }
+    if (room < -4 * x[0].error - 4 * epsilon()) {
+      throw Undefined{};
+    }
     if (room <= 8 * (x[0].error + epsilon())) {
       const Real edge = v > 0 ? Real(pi_value() / 2) : Real(-pi_value() / 2);
-      return rounded(f == "arcsin" ? edge : Real(pi_value() / 2 - edge), 0, 8 * mp::sqrt(x[0].error + epsilon()));
+      return rounded(f == "arcsin" ? edge : Real(pi_value() / 2 - edge), 0,
+                     8 * mp::sqrt(x[0].error + epsilon()));
     }
     return image(x[0], f == "arcsin" ? mp::asin(v) : mp::acos(v), 1 / mp::sqrt(room));
   }
@@ -272,12 +391,16 @@ Ball Evaluator::value(int node, bool angle) {
   }
   const auto whole = [](const Ball& b) {
     const Real r = mp::round(b.re);
-    if (mp::abs(b.re - r) > 4 * b.error + epsilon() || mp::abs(r) > 300) { throw Stop{"a function of integers at another number"}; }
+    if (mp::abs(b.re - r) > 4 * b.error + epsilon() || mp::abs(r) > 300) {
+      throw Stop{"a function of integers at another number"};
+    }
     return static_cast<int>(r);
   };
   if (f == "factorial") {
     const int k = whole(x[0]);
-    if (k < 0) { throw Undefined{}; }
+    if (k < 0) {
+      throw Undefined{};
+    }
     return exact(Rational(factorial(k, budget_)));
   }
   if (f == "binom" && x.size() == 2) {
@@ -288,23 +411,30 @@ Ball Evaluator::value(int node, bool angle) {
   if (f == "floor" || f == "ceil") {
     const Real down = mp::floor(v - 4 * x[0].error);
     const Real up = mp::floor(v + 4 * x[0].error);
-    if (down != up) { throw Stop{"a floor at a jump"}; }
+    if (down != up) {
+      throw Stop{"a floor at a jump"};
+    }
     const bool jump = f == "ceil" && down < v;
     return rounded(jump ? Real(down + 1) : down, 0, 0);
   }
   if (f == "max" || f == "min") {
     Ball out = x[0];
     for (const Ball& b : x) {
-      if (f == "max" ? b.re > out.re : b.re < out.re) { out = b; }
+      if (f == "max" ? b.re > out.re : b.re < out.re) {
+        out = b;
+      }
     }
     return out;
   }
   throw Stop{"an unknown function"};
 }
 
-std::optional<Ball> constant_value(const Tree& tree, int node, Budget& budget) { return Evaluator(tree, budget, {}).at(node); }
+std::optional<Ball> constant_value(const Tree& tree, int node, Budget& budget) {
+  return Evaluator(tree, budget, {}).at(node);
+}
 
-std::vector<std::string> free_symbols(const Tree& tree, std::initializer_list<int> nodes, Budget& budget) {
+std::vector<std::string> free_symbols(const Tree& tree, std::initializer_list<int> nodes,
+                                      Budget& budget) {
   std::set<std::string> names;
   std::vector<int> todo(nodes);
   while (!todo.empty()) {
@@ -312,22 +442,31 @@ std::vector<std::string> free_symbols(const Tree& tree, std::initializer_list<in
     todo.pop_back();
     budget.spend(1);
     const Node& n = tree[at];
-    if (n.kind == Kind::symbol && n.text != "pi" && n.text != "e" && n.text != "i" && n.text != "infinity" && n.text != "reals") { names.insert(n.text); }
+    if (n.kind == Kind::symbol && n.text != "pi" && n.text != "e" && n.text != "i" &&
+        n.text != "infinity" && n.text != "reals") {
+      names.insert(n.text);
+    }
     todo.insert(todo.end(), n.kids.begin(), n.kids.end());
   }
-  if (names.size() > 12) { throw Stop{"too many symbols"}; }
+  if (names.size() > 12) {
+    throw Stop{"too many symbols"};
+  }
   return {names.begin(), names.end()};
 }
 
 namespace {
 
-bool uses(const Tree& tree, int root, Budget& budget, std::string_view symbol, std::string_view function) {
+bool uses(const Tree& tree, int root, Budget& budget, std::string_view symbol,
+          std::string_view function) {
   std::vector<int> todo{root};
   while (!todo.empty()) {
     const Node& n = tree[todo.back()];
     todo.pop_back();
     budget.spend(1);
-    if ((n.kind == Kind::symbol && n.text == symbol) || (n.kind == Kind::call && n.text == function)) { return true; }
+    if ((n.kind == Kind::symbol && n.text == symbol) ||
+        (n.kind == Kind::call && n.text == function)) {
+      return true;
+    }
     todo.insert(todo.end(), n.kids.begin(), n.kids.end());
   }
   return false;
@@ -335,7 +474,8 @@ bool uses(const Tree& tree, int root, Budget& budget, std::string_view symbol, s
 
 enum class Verdict { equal, different, nowhere };
 
-Verdict compare_at_points(const Tree& tree, int a, int b, Budget& budget, Readings readings, bool whole, bool complex) {
+Verdict compare_at_points(const Tree& tree, int a, int b, Budget& budget, Readings readings,
+                          bool whole, bool complex) {
   const auto symbols = free_symbols(tree, {a, b}, budget);
   Evaluator evaluator(tree, budget, readings);
   int defined = 0;
@@ -349,15 +489,23 @@ Verdict compare_at_points(const Tree& tree, int a, int b, Budget& budget, Readin
       half_defined += x || y ? 1 : 0;
       continue;
     }
-    if (!complex && !symbols.empty() && (!is_real(*x) || !is_real(*y))) { continue; }
+    if (!complex && !symbols.empty() && (!is_real(*x) || !is_real(*y))) {
+      continue;
+    }
     const Real distance = mp::abs(x->re - y->re) + mp::abs(x->im - y->im);
     const Real error = x->error + y->error;
-    if (distance > 8 * error) { return Verdict::different; }
+    if (distance > 8 * error) {
+      return Verdict::different;
+    }
     // Agreement means something only when the error is far below the values.
-    if (error > Real(1e-40) * (size(*x) + size(*y)) && error > Real(1e-60)) { throw Stop{"equal as far as can be computed"}; }
+    if (error > Real(1e-40) * (size(*x) + size(*y)) && error > Real(1e-60)) {
+      throw Stop{"equal as far as can be computed"};
+    }
     ++defined;
   }
-  if (defined == 0 && half_defined > 0) { return Verdict::different; }
+  if (defined == 0 && half_defined > 0) {
+    return Verdict::different;
+  }
   return defined > 0 ? Verdict::equal : Verdict::nowhere;
 }
 
@@ -365,14 +513,24 @@ Verdict compare_at_points(const Tree& tree, int a, int b, Budget& budget, Readin
 
 bool equal_numerically(const Tree& tree, int a, int b, Budget& budget) {
   const bool complex = uses(tree, a, budget, "i", "") || uses(tree, b, budget, "i", "");
-  const bool integers = uses(tree, a, budget, "", "factorial") || uses(tree, b, budget, "", "factorial") || uses(tree, a, budget, "", "binom") || uses(tree, b, budget, "", "binom");
+  const bool integers = uses(tree, a, budget, "", "factorial") ||
+                        uses(tree, b, budget, "", "factorial") ||
+                        uses(tree, a, budget, "", "binom") || uses(tree, b, budget, "", "binom");
   const bool two_logs = uses(tree, a, budget, "", "log") || uses(tree, b, budget, "", "log");
   for (const bool natural : {false, true}) {
-    if (natural && !two_logs) { break; }
+    if (natural && !two_logs) {
+      break;
+    }
     Verdict v = compare_at_points(tree, a, b, budget, {natural}, integers, complex);
-    if (v == Verdict::nowhere && !integers) { v = compare_at_points(tree, a, b, budget, {natural}, true, complex); }
-    if (v == Verdict::nowhere) { throw Stop{"not defined at any sample point"}; }
-    if (v == Verdict::equal) { return true; }
+    if (v == Verdict::nowhere && !integers) {
+      v = compare_at_points(tree, a, b, budget, {natural}, true, complex);
+    }
+    if (v == Verdict::nowhere) {
+      throw Stop{"not defined at any sample point"};
+    }
+    if (v == Verdict::equal) {
+      return true;
+    }
   }
   return false;
 }

@@ -15,8 +15,11 @@ class Budget {
  public:
   static constexpr std::int64_t kUnits = 300'000;
   void spend(std::int64_t units) {
+    if (units > left_) {  // refused before it is done
+      left_ = 0;
+      throw Stop{"too much work"};
+    }
     left_ -= units;
-    if (left_ < 0) { throw Stop{"too much work"}; }
   }
   std::int64_t spent() const { return kUnits - left_; }
 

@@ -11,7 +11,8 @@ namespace minirl::rl::verifier {
 
 class Equality {
  public:
-  Equality(Tree& tree, Budget& budget) : tree_(tree), budget_(budget), forms_(tree, budget), sets_(tree, budget, *this) {}
+  Equality(Tree& tree, Budget& budget)
+      : tree_(tree), budget_(budget), forms_(tree, budget), sets_(tree, budget, *this) {}
 
   /// Throws Stop when it cannot be decided.
   bool same(int a, int b);

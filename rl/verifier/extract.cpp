@@ -7,16 +7,22 @@ namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kIdle = " \t\r\n*";
   const std::size_t first = text.find_first_not_of(kIdle);
-  if (first == kNone) { return {}; }
+  if (first == kNone) {
+    return {};
+  }
   return text.substr(first, text.find_last_not_of(kIdle) - first + 1);
 }
 
-std::string_view line_from(std::string_view text, std::size_t at) { return text.substr(at, text.find('\n', at) - at); }
+std::string_view line_from(std::string_view text, std::size_t at) {
+  return text.substr(at, text.find('\n', at) - at);
+}
 
 /// Place after the colon of the last "answer:" in any letter case; kNone if there is none.
 std::size_t last_answer_line(std::string_view text) {
@@ -28,10 +34,16 @@ std::size_t last_answer_line(std::string_view text) {
       const char c = text[at + i];
       equal = (c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) == kWord[i];
     }
-    if (!equal) { continue; }
+    if (!equal) {
+      continue;
+    }
     std::size_t next = at + kWord.size();
-    while (next < text.size() && (text[next] == ' ' || text[next] == '*' || text[next] == '\t')) { ++next; }
-    if (next < text.size() && text[next] == ':') { found = next + 1; }
+    while (next < text.size() && (text[next] == ' ' || text[next] == '*' || text[next] == '\t')) {
+      ++next;
+    }
+    if (next < text.size() && text[next] == ':') {
+      found = next + 1;
+    }
   }
   return found;
 }
@@ -43,14 +55,27 @@ Extracted boxes(std::string_view text) {
 
 Extracted last_number(std::string_view text) {
   std::size_t end = text.size();
-  while (end > 0 && !is_digit(text[end - 1])) { --end; }
-  if (end == 0) { return {{}, "no number"}; }
+  while (end > 0 && !is_digit(text[end - 1])) {
+    --end;
+  }
+  if (end == 0) {
+    return {{}, "no number"};
+  }
   std::size_t begin = end;
   const auto part = [&](char c) { return is_digit(c) || c == '.' || c == ',' || c == '/'; };
-  while (begin > 0 && part(text[begin - 1])) { --begin; }
-  while (begin < end && !is_digit(text[begin])) { ++begin; }
-  if (begin > 0 && text[begin - 1] == '.') { --begin; }
-  if (begin > 0 && text[begin - 1] == '-' && (begin == 1 || text[begin - 2] == ' ' || text[begin - 2] == '\n' || text[begin - 2] == '$')) { --begin; }
+  while (begin > 0 && part(text[begin - 1])) {
+    --begin;
+  }
+  while (begin < end && !is_digit(text[begin])) {
+    ++begin;
+  }
+  if (begin > 0 && text[begin - 1] == '.') {
+    --begin;
+  }
+  if (begin > 0 && text[begin - 1] == '-' &&
+      (begin == 1 || text[begin - 2] == ' ' || text[begin - 2] == '\n' || text[begin - 2] == '$')) {
+    --begin;
+  }
   return {{text.substr(begin, end - begin)}, {}};
 }
 
@@ -58,26 +83,40 @@ Extracted last_number(std::string_view text) {
 
 Extracted extract(std::string_view completion, Extraction how) {
   const auto visible = after_thinking(completion);
-  if (!visible) { return {{}, "the thinking block never closes"}; }
+  if (!visible) {
+    return {{}, "the thinking block never closes"};
+  }
   const std::string_view text = *visible;
   switch (how) {
-    case Extraction::boxed: return boxes(text);
+    case Extraction::boxed:
+      return boxes(text);
     case Extraction::answer_line: {
       const std::size_t at = last_answer_line(text);
-      if (at == kNone) { return boxes(text); }
+      if (at == kNone) {
+        return boxes(text);
+      }
       const std::string_view line = trimmed(line_from(text, at));
-      if (line.find("\\boxed") != kNone || line.find("\\fbox") != kNone) { return boxes(text.substr(at)); }
-      if (line.empty()) { return {{}, "the answer line is empty"}; }
+      if (line.find("\\boxed") != kNone || line.find("\\fbox") != kNone) {
+        return boxes(text.substr(at));
+      }
+      if (line.empty()) {
+        return {{}, "the answer line is empty"};
+      }
       return {{line}, {}};
     }
     case Extraction::hashes: {
       const std::size_t at = text.rfind("####");
-      if (at == kNone) { return {{}, "no ####"}; }
+      if (at == kNone) {
+        return {{}, "no ####"};
+      }
       const std::string_view line = trimmed(line_from(text, at + 4));
-      if (line.empty()) { return {{}, "nothing after ####"}; }
+      if (line.empty()) {
+        return {{}, "nothing after ####"};
+      }
       return {{line}, {}};
     }
-    case Extraction::last_number: return last_number(text);
+    case Extraction::last_number:
+      return last_number(text);
   }
   return {};
 }

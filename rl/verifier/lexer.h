@@ -1,5 +1,5 @@
-// minirl rl/verifier/lexer.h -- answer LaTeX and plain text to tokens. Everything that only formats is gone
-// afterwards; no token is ever evaluated.
+// minirl rl/verifier/lexer.h -- answer LaTeX and plain text to tokens. Everything that only formats
+// is gone afterwards; no token is ever evaluated.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,10 +13,10 @@ enum class TokenType { number, letter, word, text, command, mark, end };
 
 struct Token {
   TokenType type = TokenType::end;
-  std::string text;     // the letter, the word, the command without its backslash, the mark
-  Rational value = 0;   // of a number
-  bool literal = false; // number: digits only
-  bool space = false;   // space before it
+  std::string text;      // the letter, the word, the command without its backslash, the mark
+  Rational value = 0;    // of a number
+  bool literal = false;  // number: digits only
+  bool space = false;    // space before it
 };
 
 struct LexOptions {

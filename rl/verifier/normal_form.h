@@ -1,6 +1,6 @@
-// minirl rl/verifier/normal_form.h -- quotients of polynomials over the rationals in symbols, pi, e, i and roots of
-// primes. Products of different prime roots with exponents in [0, 1) are linearly independent over Q, so a
-// difference that does not vanish here does not vanish.
+// minirl rl/verifier/normal_form.h -- quotients of polynomials over the rationals in symbols, pi,
+// e, i and roots of primes. Products of different prime roots with exponents in [0, 1) are linearly
+// independent over Q, so a difference that does not vanish here does not vanish.
 #pragma once
 #include <map>
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace minirl::rl::verifier {
 
-/// (generator, exponent in units of 1/2520), ordered by generator. A generator is a symbol's name, or "#p" for a
-/// prime p of which only roots occur.
+/// (generator, exponent in units of 1/2520), ordered by generator. A generator is a symbol's name,
+/// or "#p" for a prime p of which only roots occur.
 using Monomial = std::vector<std::pair<std::string, int>>;
 inline constexpr int kUnitExponent = 2520;  // divisible by 1..10
 
@@ -32,13 +32,15 @@ class NormalForms {
  public:
   NormalForms(const Tree& tree, Budget& budget) : tree_(tree), budget_(budget) {}
 
-  /// nullopt: the expression is no such quotient (a logarithm, a symbolic exponent, a root of a sum, ...).
+  /// nullopt: the expression is no such quotient (a logarithm, a symbolic exponent, a root of a
+  /// sum, ...).
   std::optional<Quotient> of(int node);
 
   enum class Answer { yes, no, unknown };
   /// Are two expressions the same element of the field? "no" is proven too.
   Answer equal(int a, int b);
-  /// Are a - b and c - d the same up to a constant factor? With `positive`: a positive rational one.
+  /// Are a - b and c - d the same up to a constant factor? With `positive`: a positive rational
+  /// one.
   Answer proportional(int a, int b, int c, int d, bool positive);
 
   Polynomial plus(const Polynomial& a, const Polynomial& b, int sign);

@@ -1,5 +1,5 @@
-// minirl rl/verifier/number_set.h -- sets of real numbers as disjoint intervals, from intervals, unions,
-// inequalities and conditions.
+// minirl rl/verifier/number_set.h -- sets of real numbers as disjoint intervals, from intervals,
+// unions, inequalities and conditions.
 #pragma once
 #include <optional>
 #include <vector>
@@ -21,7 +21,8 @@ using NumberSet = std::vector<Interval>;  // ascending, disjoint, merged
 
 class NumberSets {
  public:
-  NumberSets(Tree& tree, Budget& budget, Equality& equality) : tree_(tree), budget_(budget), equality_(equality) {}
+  NumberSets(Tree& tree, Budget& budget, Equality& equality)
+      : tree_(tree), budget_(budget), equality_(equality) {}
 
   /// Can the node only mean a set of reals (an inequality, a union, [a, b))?
   bool is_certain(int node) const;

@@ -5,7 +5,8 @@
 
 namespace minirl::rl::verifier {
 
-/// The root of the answer's tree. Throws Stop (with what was not understood) on anything that is no answer.
+/// The root of the answer's tree. Throws Stop (with what was not understood) on anything that is no
+/// answer.
 int parse(std::vector<Token> tokens, Tree& tree, Budget& budget);
 
 }  // namespace minirl::rl::verifier

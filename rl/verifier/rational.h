@@ -1,8 +1,9 @@
 // minirl rl/verifier/rational.h -- exact numbers of bounded size.
 #pragma once
-#include <boost/multiprecision/cpp_int.hpp>
 #include <optional>
 #include <string>
+
+#include <boost/multiprecision/cpp_int.hpp>
 
 #include "rl/verifier/budget.h"
 
@@ -14,8 +15,12 @@ using Rational = boost::multiprecision::cpp_rational;
 inline unsigned bits(const Integer& n) {
   return n == 0 ? 0 : static_cast<unsigned>(boost::multiprecision::msb(Integer(abs(n)))) + 1;
 }
-inline unsigned bits(const Rational& q) { return bits(Integer(numerator(q))) + bits(Integer(denominator(q))); }
-inline bool is_integer(const Rational& q) { return denominator(q) == 1; }
+inline unsigned bits(const Rational& q) {
+  return bits(Integer(numerator(q))) + bits(Integer(denominator(q)));
+}
+inline bool is_integer(const Rational& q) {
+  return denominator(q) == 1;
+}
 /// Decimal digits, with a sign; for short numbers (quadratic).
 std::string digits_of(const Integer& n);
 /// The value of q if it is an integer of at most 30 bits.

@@ -1,5 +1,5 @@
-// minirl rl/verifier/tree.h -- an answer as a small expression tree. Nodes live in one vector and refer to
-// each other by place, so that nothing recursive is needed to free them.
+// minirl rl/verifier/tree.h -- an answer as a small expression tree. Nodes live in one vector and
+// refer to each other by place, so that nothing recursive is needed to free them.
 #pragma once
 #include <string>
 #include <string_view>

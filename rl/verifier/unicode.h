@@ -5,8 +5,8 @@
 
 namespace minirl::rl::verifier {
 
-/// Minus signs, superscripts, roots, digits of other scripts, spaces and so on become what LaTeX writes. What is
-/// not known stays. Throws Stop on a NUL or another control character.
+/// Minus signs, superscripts, roots, digits of other scripts, spaces and so on become what LaTeX
+/// writes. What is not known stays. Throws Stop on a NUL or another control character.
 std::string to_latex(std::string_view text);
 
 }  // namespace minirl::rl::verifier

@@ -66,15 +66,20 @@ constexpr std::array<Row, 50> kRows{{
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') { c = static_cast<char>(c - 'A' + 'a'); }
+    if (c >= 'A' && c <= 'Z') {
+      c = static_cast<char>(c - 'A' + 'a');
+    }
   }
   return out;
 }
 
 bool has_word(std::string_view names, std::string_view word) {
-  for (std::size_t at = names.find(word); at != std::string_view::npos; at = names.find(word, at + 1)) {
+  for (std::size_t at = names.find(word); at != std::string_view::npos;
+       at = names.find(word, at + 1)) {
     const std::size_t end = at + word.size();
-    if ((at == 0 || names[at - 1] == ' ') && (end == names.size() || names[end] == ' ')) { return true; }
+    if ((at == 0 || names[at - 1] == ' ') && (end == names.size() || names[end] == ' ')) {
+      return true;
+    }
   }
   return false;
 }
@@ -82,10 +87,14 @@ bool has_word(std::string_view names, std::string_view word) {
 }  // namespace
 
 std::optional<Unit> find_unit(std::string_view word) {
-  if (word.empty() || word.size() > 24 || word.find(' ') != std::string_view::npos) { return std::nullopt; }
+  if (word.empty() || word.size() > 24 || word.find(' ') != std::string_view::npos) {
+    return std::nullopt;
+  }
   const std::string small = lower(word);
   for (const bool any_case : {false, true}) {
-    if (any_case && word.size() < 3) { break; }
+    if (any_case && word.size() < 3) {
+      break;
+    }
     for (const Row& row : kRows) {
       if (has_word(row.names, any_case ? std::string_view(small) : word)) {
         return Unit{std::string(row.dimension), Rational(row.above) / row.below};
@@ -96,13 +105,18 @@ std::optional<Unit> find_unit(std::string_view word) {
 }
 
 std::optional<Unit> parse_unit(std::string_view text) {
-  if (text.size() > 80) { return std::nullopt; }
+  if (text.size() > 80) {
+    return std::nullopt;
+  }
   std::map<std::string, int> dimensions;
   Rational factor = 1;
   int sign = 1;
   int next_power = 1;
   bool any = false;
-  const auto separator = [](char c) { return c == ' ' || c == '/' || c == '.' || c == '*' || c == '^' || (c >= '0' && c <= '9') || c == '-'; };
+  const auto separator = [](char c) {
+    return c == ' ' || c == '/' || c == '.' || c == '*' || c == '^' || (c >= '0' && c <= '9') ||
+           c == '-';
+  };
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] == '/') {
       sign = -1;
@@ -114,8 +128,12 @@ std::optional<Unit> parse_unit(std::string_view text) {
       continue;
     }
     std::size_t end = at;
-    while (end < text.size() && !separator(text[end])) { ++end; }
-    if (end == at) { return std::nullopt; }
+    while (end < text.size() && !separator(text[end])) {
+      ++end;
+    }
+    if (end == at) {
+      return std::nullopt;
+    }
     const std::string word(text.substr(at, end - at));
     at = end;
     if (word == "per") {
@@ -127,19 +145,27 @@ std::optional<Unit> parse_unit(std::string_view text) {
       continue;
     }
     const auto unit = find_unit(word);
-    if (!unit) { return std::nullopt; }
+    if (!unit) {
+      return std::nullopt;
+    }
     any = true;
     int power = next_power;
     next_power = 1;
-    if (at < text.size() && text[at] == '^') { ++at; }
+    if (at < text.size() && text[at] == '^') {
+      ++at;
+    }
     bool minus = false;
     if (at + 1 < text.size() && text[at] == '-') {
       minus = true;
       ++at;
     }
-    if (at < text.size() && text[at] >= '1' && text[at] <= '9') { power = text[at++] - '0'; }
+    if (at < text.size() && text[at] >= '1' && text[at] <= '9') {
+      power = text[at++] - '0';
+    }
     power *= minus ? -sign : sign;
-    for (int i = 0; i < (power < 0 ? -power : power); ++i) { factor = power < 0 ? Rational(factor / unit->factor) : Rational(factor * unit->factor); }
+    for (int i = 0; i < (power < 0 ? -power : power); ++i) {
+      factor = power < 0 ? Rational(factor / unit->factor) : Rational(factor * unit->factor);
+    }
     if (unit->dimension == "length.time^-1") {
       dimensions["length"] += power;
       dimensions["time"] -= power;
@@ -147,11 +173,15 @@ std::optional<Unit> parse_unit(std::string_view text) {
       dimensions[unit->dimension] += power;
     }
   }
-  if (!any) { return std::nullopt; }
+  if (!any) {
+    return std::nullopt;
+  }
   Unit out;
   out.factor = factor;
   for (const auto& [name, power] : dimensions) {
-    if (power != 0) { out.dimension.append(name).append("^").append(std::to_string(power)).append(";"); }
+    if (power != 0) {
+      out.dimension.append(name).append("^").append(std::to_string(power)).append(";");
+    }
   }
   return out;
 }

@@ -14,8 +14,8 @@ struct Unit {
 };
 /// A single known unit word or symbol ("cm", "hours", "$"); letter case matters for symbols only.
 std::optional<Unit> find_unit(std::string_view word);
-/// Products, quotients and powers of units in one spelling ("km/h", "cm^2", "square meters"); nullopt: not all
-/// of its words are units.
+/// Products, quotients and powers of units in one spelling ("km/h", "cm^2", "square meters");
+/// nullopt: not all of its words are units.
 std::optional<Unit> parse_unit(std::string_view text);
 
 }  // namespace minirl::rl::verifier

@@ -15,19 +15,27 @@ namespace {
 /// Placeholders that are no answer, whatever the gold is.
 bool is_placeholder(std::string_view text) {
   const std::string words = plain_words(text);
-  return (words.empty() && text.find("\\{") == std::string_view::npos) || words == "?" || words == "ldots" || words == "dots" || words == "..." || words == "text your answer" || words == "your answer" || words == "answer" ||
-         words == "text" || words == "cdots";
+  return (words.empty() && text.find("\\{") == std::string_view::npos) || words == "?" ||
+         words == "ldots" || words == "dots" || words == "..." || words == "text your answer" ||
+         words == "your answer" || words == "answer" || words == "text" || words == "cdots";
 }
 
-/// Letters only, one spelling for \text{Evelyn}, Evelyn and evelyn; empty if there is anything else.
+/// Letters only, one spelling for \text{Evelyn}, Evelyn and evelyn; empty if there is anything
+/// else.
 std::string spelled(const std::vector<Token>& tokens) {
   std::string out;
   bool words = false;
   for (const Token& t : tokens) {
-    if (t.type == TokenType::end) { break; }
-    if (t.type != TokenType::letter && t.type != TokenType::word && t.type != TokenType::text) { return {}; }
+    if (t.type == TokenType::end) {
+      break;
+    }
+    if (t.type != TokenType::letter && t.type != TokenType::word && t.type != TokenType::text) {
+      return {};
+    }
     words = words || t.type != TokenType::letter;
-    if (t.space && !out.empty() && t.type != TokenType::letter) { out += ' '; }
+    if (t.space && !out.empty() && t.type != TokenType::letter) {
+      out += ' ';
+    }
     out += t.text;
   }
   return out.size() >= 2 ? out : std::string();
@@ -35,12 +43,16 @@ std::string spelled(const std::vector<Token>& tokens) {
 
 bool has_word(const std::vector<Token>& tokens) {
   for (const Token& t : tokens) {
-    if (t.type == TokenType::word || t.type == TokenType::text) { return true; }
+    if (t.type == TokenType::word || t.type == TokenType::text) {
+      return true;
+    }
   }
   return false;
 }
 
-bool has_plain_comma(std::string_view text) { return text.find(',') != std::string_view::npos; }
+bool has_plain_comma(std::string_view text) {
+  return text.find(',') != std::string_view::npos;
+}
 
 struct Side {
   std::vector<Token> tokens;
@@ -57,18 +69,23 @@ Side read(std::string_view text, bool thousands, Budget& budget) {
   return s;
 }
 
-bool compare_once(std::string_view gold, std::string_view answer, bool thousands, Budget& budget, Verdict& out) {
+bool compare_once(std::string_view gold, std::string_view answer, bool thousands, Budget& budget,
+                  Verdict& out) {
   const Side g = read(gold, thousands, budget);
   const Side a = read(answer, thousands, budget);
   if (!g.fault.empty() || !a.fault.empty()) {
     // What cannot be read can still be the same text.
-    const bool same = g.fault.empty() == a.fault.empty() && plain_words(gold) == plain_words(answer) && gold.find('\0') == std::string_view::npos;
-    out.why = same ? "the same text" : "not understood: " + std::string(a.fault.empty() ? g.fault : a.fault);
+    const bool same = g.fault.empty() == a.fault.empty() &&
+                      plain_words(gold) == plain_words(answer) &&
+                      gold.find('\0') == std::string_view::npos;
+    out.why = same ? "the same text"
+                   : "not understood: " + std::string(a.fault.empty() ? g.fault : a.fault);
     return same;
   }
   const std::string sg = spelled(g.tokens);
   const std::string sa = spelled(a.tokens);
-  if (!sg.empty() && !sa.empty() && (has_word(g.tokens) || has_word(a.tokens)) && plain_words(sg) == plain_words(sa)) {
+  if (!sg.empty() && !sa.empty() && (has_word(g.tokens) || has_word(a.tokens)) &&
+      plain_words(sg) == plain_words(sa)) {
     out.why = "the same words";
     return true;
   }
@@ -89,14 +106,17 @@ bool compare_once(std::string_view gold, std::string_view answer, bool thousands
     fault = stop.why;
   }
   if (gold_root < 0 || answer_root < 0) {
-    const bool same = (gold_root < 0) == (answer_root < 0) && plain_words(gold) == plain_words(answer);
+    const bool same =
+        (gold_root < 0) == (answer_root < 0) && plain_words(gold) == plain_words(answer);
     out.why = same ? "the same text" : "not understood: " + std::string(fault);
     return same;
   }
   Equality equality(tree, budget);
   const bool same = equality.same(gold_root, answer_root);
   out.why = std::string(equality.why());
-  if (out.why.empty()) { out.why = same ? "the same" : "different"; }
+  if (out.why.empty()) {
+    out.why = same ? "the same" : "different";
+  }
   return same;
 }
 
@@ -104,11 +124,16 @@ bool compare_once(std::string_view gold, std::string_view answer, bool thousands
 
 std::string_view name(Outcome outcome) {
   switch (outcome) {
-    case Outcome::right: return "right";
-    case Outcome::wrong: return "wrong";
-    case Outcome::undecided: return "undecided";
-    case Outcome::no_answer: return "no answer";
-    case Outcome::bad_gold: return "bad gold";
+    case Outcome::right:
+      return "right";
+    case Outcome::wrong:
+      return "wrong";
+    case Outcome::undecided:
+      return "undecided";
+    case Outcome::no_answer:
+      return "no answer";
+    case Outcome::bad_gold:
+      return "bad gold";
   }
   return "";
 }
@@ -116,7 +141,8 @@ std::string_view name(Outcome outcome) {
 Verdict compare(std::string_view gold, std::string_view answer) {
   Verdict out;
   out.extracted = std::string(answer.substr(0, kLongestAnswer));
-  if (is_placeholder(gold.substr(0, kLongestAnswer)) && plain_words(gold.substr(0, kLongestAnswer)).empty()) {
+  if (is_placeholder(gold.substr(0, kLongestAnswer)) &&
+      plain_words(gold.substr(0, kLongestAnswer)).empty()) {
     out.outcome = Outcome::bad_gold;
     out.why = "the gold answer is empty";
     return out;
@@ -139,9 +165,11 @@ Verdict compare(std::string_view gold, std::string_view answer) {
     const char chosen = choice_letter(answer, bare_answer);
     bool same = false;
     // A single small letter on both sides is a symbol.
-    const bool capital = gold.find_first_of("ABCDEFGHIJ") != std::string_view::npos || answer.find_first_of("ABCDEFGHIJ") != std::string_view::npos;
+    const bool capital = gold.find_first_of("ABCDEFGHIJ") != std::string_view::npos ||
+                         answer.find_first_of("ABCDEFGHIJ") != std::string_view::npos;
     const bool capital_gold = gold.find_first_of("ABCDEFGHIJ") != std::string_view::npos;
-    if (letter != 0 && chosen != 0 && capital && (bare_gold || bare_answer) && (letter != 'E' || capital_gold || !bare_gold)) {
+    if (letter != 0 && chosen != 0 && capital && (bare_gold || bare_answer) &&
+        (letter != 'E' || capital_gold || !bare_gold)) {
       same = letter == chosen;
       out.why = same ? "the same choice" : "different choices";
     } else {
@@ -181,32 +209,54 @@ Verdict verify(std::string_view gold, std::string_view completion, Extraction ex
   std::vector<std::string_view> parts;
   for (const std::string_view part : found.parts) {
     bool known = false;
-    for (const std::string_view other : parts) { known = known || other == part; }
-    if (!known) { parts.push_back(part); }
-    if (parts.size() > 16) { break; }
+    for (const std::string_view other : parts) {
+      known = known || other == part;
+    }
+    if (!known) {
+      parts.push_back(part);
+    }
+    if (parts.size() > 16) {
+      break;
+    }
   }
-  if (parts.size() == 1) { return compare(gold, parts[0]); }
+  if (parts.size() == 1) {
+    return compare(gold, parts[0]);
+  }
   bool one_value = true;
-  for (std::size_t i = 1; i < parts.size() && i < 4 && one_value; ++i) { one_value = compare(parts[0], parts[i]).outcome == Outcome::right; }
-  if (one_value && parts.size() <= 4) { return compare(gold, parts[0]); }
+  for (std::size_t i = 1; i < parts.size() && i < 4 && one_value; ++i) {
+    one_value = compare(parts[0], parts[i]).outcome == Outcome::right;
+  }
+  if (one_value && parts.size() <= 4) {
+    return compare(gold, parts[0]);
+  }
   std::string joined;
-  for (const std::string_view part : parts) { joined.append(joined.empty() ? "" : " ; ").append(part.substr(0, kLongestAnswer)); }
+  for (const std::string_view part : parts) {
+    joined.append(joined.empty() ? "" : " ; ").append(part.substr(0, kLongestAnswer));
+  }
   return compare(gold, joined);
 }
 
 std::string gold_fault(std::string_view gold) {
-  if (is_placeholder(gold)) { return plain_words(gold).empty() ? "it is empty" : "it is a placeholder"; }
+  if (is_placeholder(gold)) {
+    return plain_words(gold).empty() ? "it is empty" : "it is a placeholder";
+  }
   Budget budget;
   try {
     Tree tree;
     const auto tokens = lex(gold, {}, budget);
-    if (!spelled(tokens).empty()) { return ""; }
+    if (!spelled(tokens).empty()) {
+      return "";
+    }
     const int root = parse(tokens, tree, budget);
     Equality equality(tree, budget);
-    if (tree[root].kind == Kind::number) { return ""; }
+    if (tree[root].kind == Kind::number) {
+      return "";
+    }
     Tree again;
     const Verdict self = compare(gold, gold);
-    if (self.outcome != Outcome::right) { return "it does not equal itself: " + self.why; }
+    if (self.outcome != Outcome::right) {
+      return "it does not equal itself: " + self.why;
+    }
     return "";
   } catch (const Stop& stop) {
     return "it cannot be read: " + std::string(stop.why);

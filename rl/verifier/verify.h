@@ -18,11 +18,11 @@ enum class Outcome { right, wrong, undecided, no_answer, bad_gold };
 
 struct Verdict {
   Outcome outcome = Outcome::no_answer;
-  std::string extracted;    // the answer as found
-  std::string gold_tree;    // how both were read
+  std::string extracted;  // the answer as found
+  std::string gold_tree;  // how both were read
   std::string answer_tree;
-  std::string why;          // the rule that decided
-  std::int64_t work = 0;    // units spent (budget.h)
+  std::string why;        // the rule that decided
+  std::int64_t work = 0;  // units spent (budget.h)
 };
 
 /// Never throws on account of its inputs; bounded work.

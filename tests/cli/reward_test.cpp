@@ -8,13 +8,16 @@ namespace {
 
 using cli_test::Folder;
 
-bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
 TEST_CASE("cli/reward: explain says what was found, how it was read and which rule decided") {
   const Folder dir;
-  const auto r = dir.run({"reward", "explain", "--gold", "\\frac{1}{2}", "--completion", "so \\boxed{0.5}"});
+  const auto r =
+      dir.run({"reward", "explain", "--gold", "\\frac{1}{2}", "--completion", "so \\boxed{0.5}"});
   CHECK(r.code == 0);
   CHECK_MESSAGE(has(r.out, "answer     0.5"), r.out);
   CHECK_MESSAGE(has(r.out, "gold is    1/2"), r.out);
@@ -23,18 +26,25 @@ TEST_CASE("cli/reward: explain says what was found, how it was read and which ru
   const auto none = dir.run({"reward", "explain", "--gold", "5", "--completion", "five"});
   CHECK(none.code == 0);
   CHECK_MESSAGE(has(none.out, "(none)"), none.out);
-  CHECK(dir.run({"reward", "explain", "--gold", "5", "--completion", "5", "--reward", "maths"}).code == 2);
+  CHECK(dir.run({"reward", "explain", "--gold", "5", "--completion", "5", "--reward", "maths"})
+            .code == 2);
 }
 
-TEST_CASE("cli/reward: test counts, compares with another reward and fails on an unexpected verdict") {
+TEST_CASE(
+    "cli/reward: test counts, compares with another reward and fails on an unexpected verdict") {
   const Folder dir;
-  dir.write("good.jsonl", "{\"gold\": \"12\", \"completion\": \"\\\\boxed{12}\", \"expect\": true}\n\n{\"gold\": \"12\", \"completion\": \"\\\\boxed{(1,2)}\", \"expect\": false}\n");
+  dir.write("good.jsonl",
+            "{\"gold\": \"12\", \"completion\": \"\\\\boxed{12}\", \"expect\": true}\n\n{\"gold\": "
+            "\"12\", \"completion\": \"\\\\boxed{(1,2)}\", \"expect\": false}\n");
   const auto good = dir.run({"reward", "test", "good.jsonl", "--against", "math_boxed"});
   CHECK(good.code == 0);
   CHECK_MESSAGE(has(good.out, "2 rows, 1 right, 2 answered"), good.out);
-  CHECK_MESSAGE(has(good.out, "math against math_boxed: both 1, only math 0, only math_boxed 1, neither 0"), good.out);
+  CHECK_MESSAGE(
+      has(good.out, "math against math_boxed: both 1, only math 0, only math_boxed 1, neither 0"),
+      good.out);
   CHECK_MESSAGE(has(good.out, "expected verdicts: 2 of 2"), good.out);
-  dir.write("bad.jsonl", "{\"gold\": \"12\", \"completion\": \"\\\\boxed{13}\", \"expect\": true}\n");
+  dir.write("bad.jsonl",
+            "{\"gold\": \"12\", \"completion\": \"\\\\boxed{13}\", \"expect\": true}\n");
   const auto bad = dir.run({"reward", "test", "bad.jsonl"});
   CHECK(bad.code == 3);
   CHECK_MESSAGE(has(bad.out, "bad.jsonl:1: expected 1, got 0"), bad.out);

@@ -1,7 +1,7 @@
 // The named graders against what their originals were observed to answer.
-#include <doctest/doctest.h>
-
 #include <string>
+
+#include <doctest/doctest.h>
 
 #include "rl/reward.h"
 
@@ -28,7 +28,9 @@ TEST_CASE("rl/graders: every observed verdict of the original graders is reprodu
     CHECK(boxed.score(row.gold, row.text).score == row.boxed);
     CHECK(boxed.score(row.gold, row.text).extracted == row.boxed_extracted);
     CHECK(dapo.score(row.gold, row.text).score == row.dapo);
-    const std::string pred = dapo.score(row.gold, row.text).answered ? dapo.score(row.gold, row.text).extracted : "[INVALID]";
+    const std::string pred = dapo.score(row.gold, row.text).answered
+                                 ? dapo.score(row.gold, row.text).extracted
+                                 : "[INVALID]";
     CHECK(pred == row.dapo_extracted);
     CHECK(hendrycks.score(row.gold, row.text).score == row.hendrycks);
   }

@@ -1,7 +1,8 @@
-// Hostile inputs: a verdict or "undecided", within the counted work; nothing throws, overflows or loops.
-#include <doctest/doctest.h>
-
+// Hostile inputs: a verdict or "undecided", within the counted work; nothing throws, overflows or
+// loops.
 #include <string>
+
+#include <doctest/doctest.h>
 
 #include "rl/reward.h"
 #include "rl/verifier/budget.h"
@@ -12,7 +13,9 @@ namespace {
 
 std::string repeated(const std::string& part, int times) {
   std::string out;
-  for (int i = 0; i < times; ++i) { out += part; }
+  for (int i = 0; i < times; ++i) {
+    out += part;
+  }
   return out;
 }
 
@@ -86,14 +89,27 @@ TEST_CASE("rl/verifier: no input is paid for its size, and all of them end withi
       repeated("{,}", 5000),
       repeated("1 2/3 ", 2000),
   };
-  const char* const golds[] = {"4", "x", "\\sqrt{2}", "(0,1)", "1,2", "\\{1,2\\}", "x<1", "x=4", "\\pi", "\\sin x", "\\begin{pmatrix}1\\\\2\\end{pmatrix}", "3\\text{ m}", "2^n", "n!"};
+  const char* const golds[] = {"4",
+                               "x",
+                               "\\sqrt{2}",
+                               "(0,1)",
+                               "1,2",
+                               "\\{1,2\\}",
+                               "x<1",
+                               "x=4",
+                               "\\pi",
+                               "\\sin x",
+                               "\\begin{pmatrix}1\\\\2\\end{pmatrix}",
+                               "3\\text{ m}",
+                               "2^n",
+                               "n!"};
   const auto& reward = Rewards::find("reward", "math");
   for (const std::string& input : inputs) {
     CAPTURE(input.substr(0, 40));
     for (const char* gold : golds) {
       const Verdict v = compare(gold, input);
       CHECK(v.outcome != Outcome::right);
-      CHECK(v.work <= Budget::kUnits + 200000);  // the last step may be charged beyond
+      CHECK(v.work <= Budget::kUnits);
     }
     compare(input, input);
     CHECK(reward.score("4", "\\boxed{" + input + "}").score == 0);
@@ -101,11 +117,14 @@ TEST_CASE("rl/verifier: no input is paid for its size, and all of them end withi
     gold_fault(input);
   }
   CHECK(compare("5", repeated("(", 3000) + "5" + repeated(")", 3000)).outcome == Outcome::right);
-  CHECK(verify("2", repeated("\\boxed{1} ", 20000) + "\\boxed{2}", Extraction::boxed).outcome != Outcome::bad_gold);
+  CHECK(verify("2", repeated("\\boxed{1} ", 20000) + "\\boxed{2}", Extraction::boxed).outcome !=
+        Outcome::bad_gold);
 }
 
 TEST_CASE("rl/verifier: code in an answer is text") {
-  for (const char* text : {"__import__('os').system('ls')", "exec(\"5\")", "5 if True else 6", "[5 for _ in range(1)]", "\\input{/etc/passwd}", "\\def\\x{5}\\x", "lambda: 5", "0b101", "0x5", "5;DROP TABLE"}) {
+  for (const char* text :
+       {"__import__('os').system('ls')", "exec(\"5\")", "5 if True else 6", "[5 for _ in range(1)]",
+        "\\input{/etc/passwd}", "\\def\\x{5}\\x", "lambda: 5", "0b101", "0x5", "5;DROP TABLE"}) {
     CAPTURE(text);
     CHECK(compare("5", text).outcome != Outcome::right);
   }

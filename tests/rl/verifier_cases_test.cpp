@@ -1,10 +1,10 @@
 // The development half of the collected answers, and the same kinds in our own words.
-#include <doctest/doctest.h>
-
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
+
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include "rl/reward.h"
@@ -13,12 +13,15 @@
 namespace minirl::rl::verifier {
 namespace {
 
-bool right(const char* gold, const char* answer) { return compare(gold, answer).outcome == Outcome::right; }
+bool right(const char* gold, const char* answer) {
+  return compare(gold, answer).outcome == Outcome::right;
+}
 
 }  // namespace
 
 TEST_CASE("rl/verifier: every collected case gets the verdict of the house rules") {
-  const std::filesystem::path file = std::string(MINIRL_SOURCE_DIR) + "/../shared/cases/math_answers.dev.jsonl";
+  const std::filesystem::path file =
+      std::string(MINIRL_SOURCE_DIR) + "/../shared/cases/math_answers.dev.jsonl";
   if (!std::filesystem::exists(file)) {
     MESSAGE("SKIP: no collected cases on this machine");
     return;
@@ -32,13 +35,16 @@ TEST_CASE("rl/verifier: every collected case gets the verdict of the house rules
     const std::string kind = id.substr(3, id.rfind('-') - 3);
     const std::string gold = j.at("gold");
     const std::string completion = j.at("completion");
-    const auto verdict = verify(gold, completion, kind == "line" ? Extraction::answer_line : Extraction::boxed);
+    const auto verdict =
+        verify(gold, completion, kind == "line" ? Extraction::answer_line : Extraction::boxed);
     const bool ok = (verdict.outcome == Outcome::right) == j.at("expect").get<bool>();
     ++counts[kind][ok ? 1 : 0];
     CHECK_MESSAGE(ok, id << ": " << verdict.why);
   }
   CHECK(cases > 200);
-  for (const auto& [kind, count] : counts) { INFO(kind << " " << count[1] << "/" << count[0] + count[1]); }
+  for (const auto& [kind, count] : counts) {
+    INFO(kind << " " << count[1] << "/" << count[0] + count[1]);
+  }
 }
 
 TEST_CASE("rl/verifier: equal values are equal in every spelling") {
@@ -46,7 +52,10 @@ TEST_CASE("rl/verifier: equal values are equal in every spelling") {
 #include "rl/verifier_equal.inc"
   };
   for (const auto& p : pairs) {
-    CHECK_MESSAGE(right(p[0], p[1]), std::string(p[0]) << "  ==  " << std::string(p[1]) << ": " << compare(p[0], p[1]).why << " | " << compare(p[0], p[1]).gold_tree << " | " << compare(p[0], p[1]).answer_tree);
+    CHECK_MESSAGE(right(p[0], p[1]), std::string(p[0]) << "  ==  " << std::string(p[1]) << ": "
+                                                       << compare(p[0], p[1]).why << " | "
+                                                       << compare(p[0], p[1]).gold_tree << " | "
+                                                       << compare(p[0], p[1]).answer_tree);
     CHECK_MESSAGE(right(p[1], p[0]), std::string(p[1]) << "  ==  " << std::string(p[0]));
   }
 }
@@ -56,20 +65,23 @@ TEST_CASE("rl/verifier: what is near is not equal") {
 #include "rl/verifier_different.inc"
   };
   for (const auto& p : pairs) {
-    CHECK_MESSAGE(!right(p[0], p[1]), std::string(p[0]) << "  !=  " << std::string(p[1]) << ": " << compare(p[0], p[1]).why);
+    CHECK_MESSAGE(!right(p[0], p[1]), std::string(p[0]) << "  !=  " << std::string(p[1]) << ": "
+                                                        << compare(p[0], p[1]).why);
     CHECK_MESSAGE(!right(p[1], p[0]), std::string(p[1]) << "  !=  " << std::string(p[0]));
   }
 }
 
 TEST_CASE("rl/verifier: a gold answer that cannot be scored is reported, never paid") {
   const RewardInfo& reward = Rewards::find("reward", "math");
-  for (const char* gold : {"", " ", "\\boxed", "\\frac{1}{", "\\text{}", "?", "\\int_0^1 x\\,dx", "1/0"}) {
+  for (const char* gold :
+       {"", " ", "\\boxed", "\\frac{1}{", "\\text{}", "?", "\\int_0^1 x\\,dx", "1/0"}) {
     CAPTURE(gold);
     CHECK_FALSE(reward.check_gold(gold).empty());
   }
   CHECK_FALSE(reward.check_gold(std::string_view("5\0", 2)).empty());
   CHECK(reward.score("", "\\boxed{}").score == 0);
-  for (const char* gold : {"5", "\\frac{1}{2}", "\\text{Evelyn}", "C", "x=5", "(0,1]", "\\{1,2\\}", "x^2+1", "\\begin{pmatrix}1\\\\2\\end{pmatrix}", "90^\\circ", "204_5"}) {
+  for (const char* gold : {"5", "\\frac{1}{2}", "\\text{Evelyn}", "C", "x=5", "(0,1]", "\\{1,2\\}",
+                           "x^2+1", "\\begin{pmatrix}1\\\\2\\end{pmatrix}", "90^\\circ", "204_5"}) {
     CAPTURE(gold);
     CHECK(reward.check_gold(gold) == "");
   }

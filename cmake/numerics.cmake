@@ -8,9 +8,10 @@ target_include_directories(minirl_numerics INTERFACE ${minirl_SOURCE_DIR})
 target_compile_options(minirl_numerics INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-fno-fast-math;-fno-math-errno;-fno-trapping-math>)
 
+option(MINIRL_WERROR "Warnings are errors" ON)
 add_library(minirl_warnings INTERFACE)
 target_compile_options(minirl_warnings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion;-Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion$<$<BOOL:${MINIRL_WERROR}>:;-Werror>>)
 
 # The instruction sets that the kernels are compiled for, narrowest first. The choice is made at run
 # time and changes no bit (tests/contracts/simd_width_test.cpp).

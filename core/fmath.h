@@ -103,7 +103,7 @@ MINIRL_HD inline float log_reduced(float f, float e) {
 MINIRL_HD inline float log(float x) {
   const bool tiny = x < 1.17549435e-38F;
   const float y = tiny ? x * 16777216.0F : x;
-  const std::int32_t i = bits_as<std::int32_t>(y) - 0x3f3504f3;  // sqrt(1/2)
+  const std::int32_t i = bits_as<std::int32_t>(bits_as<std::uint32_t>(y) - 0x3f3504f3U);  // sqrt(1/2)
   const float e = static_cast<float>((i >> 23) - (tiny ? 24 : 0));
   const float f = bits_as<float>((i & 0x007fffff) + 0x3f3504f3) - 1.0F;
   const float result = log_reduced(f, e);
@@ -134,7 +134,7 @@ MINIRL_HD inline double log_reduced(double f, double e) {
 MINIRL_HD inline double log(double x) {
   const bool tiny = x < 2.2250738585072014e-308;
   const double y = tiny ? x * 18014398509481984.0 : x;  // 2^54
-  const std::int64_t i = bits_as<std::int64_t>(y) - 0x3fe6a09e667f3bcdLL;
+  const std::int64_t i = bits_as<std::int64_t>(bits_as<std::uint64_t>(y) - 0x3fe6a09e667f3bcdULL);
   const double e = static_cast<double>((i >> 52) - (tiny ? 54 : 0));
   const double f = bits_as<double>((i & 0x000fffffffffffffLL) + 0x3fe6a09e667f3bcdLL) - 1.0;
   const double result = log_reduced(f, e);

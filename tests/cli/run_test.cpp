@@ -176,7 +176,7 @@ TEST_CASE("cli: a killed run resumes to the same bits, without a doubled or torn
   const Folder alone;
   REQUIRE(alone.run(tiny_run()).code == 0);
   const Folder dir;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 20; ++i) {
     auto args = tiny_run();
     if (dir.has("runs/qwen3/env.json")) {
       args.emplace_back("--resume");

@@ -72,6 +72,9 @@ int main(int argc, char** argv) {
   minirl::cli::add_plan(app, chosen);
   minirl::cli::add_eval(app, chosen);
   minirl::cli::add_sample(app, chosen);
+  minirl::cli::add_inspect(app, chosen);
+  minirl::cli::add_convert(app, chosen);
+  minirl::cli::add_init(app, chosen);
   minirl::cli::add_report(app, chosen);
   minirl::cli::add_reward(app, chosen);
   minirl::cli::add_tokenize(app, chosen);

@@ -1,7 +1,7 @@
 #include "rl/config_entries.h"
 
 #include "data/task.h"
-#include "model/decoder.h"
+#include "model/family.h"
 #include "rl/advantage.h"
 #include "rl/algorithm_registry.h"
 #include "rl/reward.h"
@@ -9,7 +9,7 @@
 namespace minirl::rl {
 
 std::vector<std::string> model_families() {
-  return DecoderFamilies::names();
+  return Families::names();
 }
 std::vector<std::string> schedule_choices() {
   return {"constant", "linear", "cosine"};

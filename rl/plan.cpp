@@ -7,6 +7,7 @@
 
 #include "data/task.h"
 #include "data/tokenizer.h"
+#include "model/family.h"
 #include "rl/advantage.h"
 #include "rl/aggregation.h"
 #include "rl/algorithm_registry.h"
@@ -74,13 +75,7 @@ std::string rate_words(const TrainConfig& t) {
 
 }  // namespace
 
-Index parameter_count(const ModelConfig& m) {
-  const Index attention =
-      m.hidden_size * m.q_size() * 2 + m.hidden_size * m.kv_size() * 2 + 2 * m.head_dim;
-  const Index layer = attention + 3 * m.hidden_size * m.ffn_size + 2 * m.hidden_size;
-  return m.vocab_size * m.hidden_size * (m.tie_word_embeddings ? 1 : 2) + m.num_layers * layer +
-         m.hidden_size;
-}
+Index parameter_count(const ModelConfig& m) { return model_parameter_count(m); }
 
 Plan make_plan(const LoadedConfig& loaded) {
   const Config& c = loaded.config;

@@ -35,7 +35,7 @@ Plan make_plan(const LoadedConfig& loaded);
 std::string plan_text(const Plan& plan);
 std::string plan_json(const Plan& plan);
 
-/// Numbers in all parameters of a Qwen3 decoder of this shape.
+/// Numbers in all parameters of a decoder of this family and shape.
 Index parameter_count(const ModelConfig& model);
 
 }  // namespace minirl::rl

@@ -100,7 +100,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report(
         Exit::out_of_memory,
-        "out of memory\n  hint: lower train.tokens_per_micro, rollout.max_batch or the model size");
+        "out of memory\n  hint: lower train.tokens_per_micro or rollout.max_batch, or set "
+        "train.recompute_layers = true; `minirl plan` shows where memory goes");
   } catch (const std::exception& error) {
     return report(Exit::runtime, error.what());
   }

@@ -6,6 +6,7 @@
 #include "rl/aggregation.h"
 #include "rl/algorithm_registry.h"
 #include "rl/config_entries.h"
+#include "rl/model_shape.h"
 #include "rl/presets.h"
 
 namespace minirl::rl {
@@ -221,6 +222,7 @@ LoadedConfig load_config(const std::vector<ConfigSource>& sources) {
   schema.resolve(sources);
   out.keys = schema.keys();
   apply_preset(out);
+  settle_model_shape(out);
   Checks checks(out);
   check_model(out.config, checks);
   check_sizes(out.config, checks);

@@ -2,6 +2,7 @@
 
 #include "data/task.h"
 #include "model/family.h"
+#include "model/model_presets.h"
 #include "rl/advantage.h"
 #include "rl/algorithm_registry.h"
 #include "rl/reward.h"
@@ -10,6 +11,13 @@ namespace minirl::rl {
 
 std::vector<std::string> model_families() {
   return Families::names();
+}
+std::vector<std::string> preset_choices() {
+  std::vector<std::string> out = {""};
+  for (const ModelPreset& p : model_presets()) {
+    out.push_back(p.name);
+  }
+  return out;
 }
 std::vector<std::string> schedule_choices() {
   return {"constant", "linear", "cosine"};

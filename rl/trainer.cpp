@@ -69,8 +69,17 @@ RewardOptions reward_options(const Config& config) {
 }
 
 std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer) {
+  const auto settle = [&](Decoder& model) {  // memory for time; no bit changes
+    model.set_recompute_layers(config.train.recompute_layers);
+    model.params().keep_packed(config.runtime.packed_weights == "keep");
+  };
+  const DType matrices = config.train.weights_dtype == "bf16" ? DType::bf16 : DType::f32;
   if (!config.model.checkpoint.empty()) {
-    auto model = load_pretrained(config.model.checkpoint);
+    LoadOptions load;
+    load.tied_head = tied_head_from_name(config.model.tied_head);
+    load.matrices = matrices;
+    auto model = load_pretrained(config.model.checkpoint, DType::f32, load);
+    settle(*model);
     if (model->config().vocab_size < tokenizer.vocab_size()) {
       fail(Exit::usage, fmt::format("model.checkpoint '{}' has {} token ids, the tokenizer {}", config.model.checkpoint, model->config().vocab_size, tokenizer.vocab_size()),
            "the built-in byte tokenizer is used; give a checkpoint that was trained with it");
@@ -78,13 +87,24 @@ std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokeniz
     return model;
   }
   ModelConfig shape = config.model.shape;
-  shape.vocab_size = tokenizer.vocab_size();
-  return make_decoder(shape, DType::f32, static_cast<std::uint64_t>(config.run.seed));
+  if (shape.vocab_size == 0) { shape.vocab_size = tokenizer.vocab_size(); }
+  if (shape.vocab_size < tokenizer.vocab_size()) {
+    fail(Exit::usage, fmt::format("model.vocab_size = {} is less than the tokenizer's {} ids", shape.vocab_size, tokenizer.vocab_size()), "raise it, or set it to 0");
+  }
+  auto model = make_decoder(shape, DType::f32, static_cast<std::uint64_t>(config.run.seed));
+  model->params().store_matrices_as(matrices);
+  settle(*model);
+  return model;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Params& params) {
   const TrainConfig& t = config.train;
-  return std::make_unique<Optimizer>(params, phase == Phase::pretrain ? AdamWOptions{0.9, 0.95, 1e-8, config.pretrain.weight_decay, 1.0}
+  AdamWOptions options = phase == Phase::pretrain ? AdamWOptions{0.9, 0.95, 1e-8, config.pretrain.weight_decay, 1.0}
+                                                  : AdamWOptions{t.beta1, t.beta2, t.eps, t.weight_decay, t.max_grad_norm};
+  options.state = t.optimizer_dtype == "bf16" ? DType::bf16 : DType::f32;
+  options.seed = static_cast<std::uint64_t>(config.run.seed);
+  return std::make_unique<Optimizer>(params, options);
+}
                                                                      : AdamWOptions{t.beta1, t.beta2, t.eps, t.weight_decay, t.max_grad_norm});
 }
 

@@ -72,14 +72,14 @@ Var token_logp(Tape& tape, const Var& h, ParamUse w, const Tensor& targets, cons
     }
   });
   return tape.record("token_logp", out, {h}, [h = h.value, w, targets, options, out, lse, N, V, used, chunk, exec](Tensor dout, std::span<GradSlot> in) {
-    const kernels::PackedMatrix head = w.param->packed_forward(exec);
+    const kernels::PackedMatrix packed = w.param->packed_forward(exec);
     const Tensor weight = in[0].wanted() ? w.param->real_value(exec) : Tensor();
     dispatch_real(h.dtype(), [&](auto real) {
       using T = decltype(real);
       const T scale = static_cast<T>(1.0 / options.temperature);
       for (Index begin = 0; begin < N; begin += chunk) {
         const Index end = std::min(N, begin + chunk);
-        Tensor logits = head_logits(exec, h, head, begin, end);  // the same bits as in forward
+        Tensor logits = head_logits(exec, h, packed, begin, end);  // the same bits as in forward
         kernels::for_rows(exec, end - begin, 16 * V,
                           kernels::LogProbBackward<T>{logits.data<T>(), targets.data<std::int32_t>() + begin, lse.data<T>() + begin,
                                                       options.entropy ? out.data<T>() + N + begin : nullptr, dout.data<T>() + begin,

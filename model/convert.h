@@ -17,7 +17,7 @@ using Progress = std::function<void(std::size_t done, std::size_t total)>;
 void copy_tokenizer_files(const std::filesystem::path& from, const std::filesystem::path& to);
 
 struct ConvertOptions {
-  std::optional<StoredType> type;  // of all weights; none: each tensor keeps its own
+  std::optional<StoredType> type = {};  // of all weights; none: each tensor keeps its own
   std::size_t max_shard_bytes = kDefaultShardBytes;
   TiedHead tied_head = TiedHead::refuse;
   Progress progress = {};

@@ -116,7 +116,7 @@ std::vector<Fault> faults() {
       {"a shard empty", [](auto& s) { fs::resize_file(s.path() / shard(2, 4), 0); }, {shard(2, 4), "0 bytes"}},
       {"a shard a Git LFS pointer", [](auto& s) { write_file_atomic(s.path() / shard(4, 4), "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"); }, {shard(4, 4), "Git LFS pointer"}},
       {"a shard an HTML page", [](auto& s) { write_file_atomic(s.path() / shard(4, 4), "<html>429 Too Many Requests</html>"); }, {shard(4, 4), "HTML"}},
-      {"index names another shard", [=](auto& s) { s.map(last, shard(1, 4)); }, {kIndex, last, "is in '" + shard(1, 4) + "', but that file does not hold it", "'" + shard(4, 4) + "' does"}},
+      {"index names another shard", [=](auto& s) { s.map(last, shard(1, 4)); }, {kIndex, last, fmt::format("is in '{}', but that file does not hold it", shard(1, 4)), fmt::format("('{}' does)", shard(4, 4))}},
       {"index names a tensor that nobody has", [](auto& s) { s.map("model.layers.7.w", shard(1, 4)); }, {kIndex, "'model.layers.7.w'", "does not hold it"}},
       {"tensor that the index does not list", [=](auto& s) {
          Json doc = s.index();

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/config_args.h"
+#include "cli/progress.h"
 #include "model/pretrained.h"
 #include "rl/checkpoint.h"
 #include "rl/run_dir.h"
@@ -73,7 +74,10 @@ OpenedModel open_model(const ModelArgs& args) {
   }
   out.loaded = rl::load_config(sources);
   out.tokenizer = data::byte_tokenizer();
-  out.model = load_pretrained(out.checkpoint);
+  LoadOptions load;
+  load.tied_head = tied_head_from_name(out.loaded.config.model.tied_head);
+  load.progress = byte_progress("reading the model:");
+  out.model = load_pretrained(out.checkpoint, DType::f32, load);
   if (out.model->config().vocab_size < out.tokenizer->vocab_size()) {
     fail(Exit::usage,
          fmt::format("'{}' has {} token ids, the tokenizer {}", out.checkpoint.string(),

@@ -34,16 +34,21 @@ std::string some_of(const std::vector<std::string>& names) {
   return names.size() > 2 ? fmt::format("{} and {} more", out, names.size() - 2) : out;
 }
 
-std::vector<std::string> safetensors_files(const fs::path& directory) {
+std::vector<std::string> files_ending(const fs::path& directory,
+                                      const std::set<std::string>& endings) {
   std::vector<std::string> out;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-    if (entry.path().extension() == ".safetensors") {
+    if (endings.count(entry.path().extension().string()) != 0) {
       out.push_back(entry.path().filename().string());
     }
   }
   std::sort(out.begin(), out.end());
   return out;
+}
+
+std::vector<std::string> safetensors_files(const fs::path& directory) {
+  return files_ending(directory, {".safetensors"});
 }
 
 /// Does a file of the directory really lie in it? The Hub's cache keeps snapshots/REVISION/file as
@@ -167,6 +172,12 @@ Weights::Weights(const fs::path& directory) : directory_(directory), main_(direc
                        some_of(others)),
            "download or write the index that says which tensor lies where");
     }
+    const auto foreign = files_ending(directory, {".bin", ".pt", ".pth", ".gguf", ".msgpack", ".h5"});
+    if (!foreign.empty()) {
+      fail(Exit::usage,
+           fmt::format("'{}' has no {}, only {}", directory.string(), kSingle, some_of(foreign)),
+           "minirl reads safetensors only: convert the weights first");
+    }
   }
   if (!stays_inside(directory, main_)) {
     bad("", "it is a link that leads outside of its folder", "copy the file into the folder");
@@ -269,7 +280,9 @@ void Weights::require(const std::string& name, const Shape& shape, std::string_v
             ? fmt::format("no tensor '{}' is listed, and none of its {} files holds it", name,
                           files_.size())
             : fmt::format("it has no tensor '{}'", name),
-        kDisagree);
+        name == "lm_head.weight"
+            ? "config.json says tie_word_embeddings = false; if the head is the table, set it to true"
+            : kDisagree);
   }
   const SafetensorsFile::Entry& entry = at->second.entry;
   if (entry.shape != shape) {

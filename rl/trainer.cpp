@@ -6,6 +6,7 @@
 #include "core/stopwatch.h"
 #include "model/pretrained.h"
 #include "rl/algorithm_registry.h"
+#include "rl/memory_plan.h"
 
 namespace minirl::rl {
 namespace {
@@ -68,7 +69,7 @@ RewardOptions reward_options(const Config& config) {
           config.reward.soft_buffer_tokens, config.reward.soft_penalty};
 }
 
-std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer) {
+std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer, const std::function<void(const std::string&)>& note) {
   const auto settle = [&](Decoder& model) {  // memory for time; no bit changes
     model.set_recompute_layers(config.train.recompute_layers);
     model.params().keep_packed(config.runtime.packed_weights == "keep");
@@ -78,6 +79,13 @@ std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokeniz
     LoadOptions load;
     load.tied_head = tied_head_from_name(config.model.tied_head);
     load.matrices = matrices;
+    if (note) {
+      load.progress = [&note, watch = Stopwatch(), next = 1.0](std::size_t done, std::size_t total) mutable {
+        if (watch.seconds() < next) { return; }
+        next = watch.seconds() + 1;
+        note(fmt::format("reading the model: {} of {}", binary_bytes(static_cast<Index>(done)), binary_bytes(static_cast<Index>(total))));
+      };
+    }
     auto model = load_pretrained(config.model.checkpoint, DType::f32, load);
     settle(*model);
     if (model->config().vocab_size < tokenizer.vocab_size()) {
@@ -105,13 +113,11 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Par
   options.seed = static_cast<std::uint64_t>(config.run.seed);
   return std::make_unique<Optimizer>(params, options);
 }
-                                                                     : AdamWOptions{t.beta1, t.beta2, t.eps, t.weight_decay, t.max_grad_norm});
-}
 
 Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted)
     : loaded_(loaded), config_(loaded.config), checkpoints_(std::move(checkpoints)), observer_(observer), interrupted_(std::move(interrupted)),
       exec_(make_exec(config_.runtime)), tokenizer_(data::byte_tokenizer()), task_(data::make_task(config_.task.name, config_.task.params)),
-      algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)), model_(initial_model(config_, *tokenizer_)),
+      algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)), model_(initial_model(config_, *tokenizer_, [this](const std::string& text) { observer_.note(text); })),
       problems_(task_->eval_examples(config_.eval.prompts)) {
   require_served(*algorithm_, config_);
   const RewardInfo& reward = *reward_options(config_).reward;

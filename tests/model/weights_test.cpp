@@ -137,6 +137,11 @@ std::vector<Fault> faults() {
        }, {"no tensor", "is listed, and none of its 3 files holds it"}},
       {"single file and index", [](auto& s) { fs::copy_file(s.path() / shard(4, 4), s.path() / "model.safetensors"); }, {"has both model.safetensors and " + kIndex}},
       {"shards without an index", [](auto& s) { fs::remove(s.path() / kIndex); }, {"has neither model.safetensors nor " + kIndex, shard(1, 4)}},
+      {"PyTorch archives only", [](auto& s) {
+         for (int i = 1; i <= 4; ++i) { fs::remove(s.path() / shard(i, 4)); }
+         fs::remove(s.path() / kIndex);
+         write_file_atomic(s.path() / "pytorch_model.bin", "PK");
+       }, {"has no model.safetensors, only 'pytorch_model.bin'", "convert the weights first"}},
       {"a LoRA adapter", [](auto& s) {
          for (int i = 1; i <= 4; ++i) { fs::remove(s.path() / shard(i, 4)); }
          fs::remove(s.path() / kIndex);

@@ -103,7 +103,9 @@ MemoryPlan plan_memory(const Config& c, const MemoryShape& shape) {
                                               : m.num_layers * layer;
   out.activations = tokens * (kept + backward + top) * kFloat;
 
-  const Index chunk = std::max<Index>(16 * m.vocab_size * kFloat, kLogitsChunk);
+  // Rows of logits that exist at once, as ops::token_logp cuts them.
+  const Index row = m.vocab_size * kFloat;
+  const Index chunk = std::min(std::max(tokens, slots), std::max<Index>(16, kLogitsChunk / row)) * row;
   out.program = kProgram + chunk + shape.threads * kernels::kScratchFloats * kFloat;
   return out;
 }

@@ -1,4 +1,4 @@
-// Conventions that people get wrong (docs/algorithms/README.md, docs/mismatch.md): temperature, nucleus, length
+// Conventions that people get wrong (docs/algorithms/README.md, docs/math/mismatch.md): temperature, nucleus, length
 // shaping, and the reports of faults in other code bases that belong to losses, advantages and log-probabilities.
 #include <doctest/doctest.h>
 

@@ -8,6 +8,8 @@
 #include "cli/commands.h"
 #include "core/files.h"
 #include "core/stopwatch.h"
+#include "data/chat_template.h"
+#include "data/message_json.h"
 #include "data/tokenizer.h"
 #include "data/unicode.h"
 
@@ -17,9 +19,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Args {
-  std::string text, save, tokenizer, jsonl, invalid = "replace";
+  std::string text, save, tokenizer, jsonl, invalid = "replace", chat = "auto";
   std::vector<Token> ids;
-  bool has_text = false, plain = false, special = false, skip = false, time = false;
+  bool no_thinking = false, plain = false, special = false, skip = false, time = false;
 };
 
 std::unique_ptr<data::Tokenizer> open_tokenizer(const std::string& where) {
@@ -65,7 +67,8 @@ std::string to_hex(std::string_view bytes) {
 
 class Encoder {
  public:
-  Encoder(const data::Tokenizer& tokenizer, const Args& args) : tokenizer_(tokenizer), args_(args) {}
+  Encoder(const data::Tokenizer& tokenizer, const Args& args)
+      : tokenizer_(tokenizer), args_(args) {}
 
   std::vector<Token> encode(std::string_view text, const std::string& where) {
     std::string clean;
@@ -84,8 +87,8 @@ class Encoder {
     if (args_.special) {
       ids = tokenizer_.prefix();
     }
-    const auto own = tokenizer_.encode(
-        text, args_.plain ? data::Specials::as_text : data::Specials::parse);
+    const auto own =
+        tokenizer_.encode(text, args_.plain ? data::Specials::as_text : data::Specials::parse);
     ids.insert(ids.end(), own.begin(), own.end());
     if (args_.special) {
       const auto after = tokenizer_.suffix();
@@ -129,8 +132,19 @@ Json decoded(const data::Tokenizer& tokenizer, const std::vector<Token>& ids, bo
   return out;
 }
 
-// One object a line in, one a line out: "text" or "hex" becomes "ids", "ids" becomes "text" or (where
-// the bytes are not UTF-8) "hex". An "id" is repeated.
+// A conversation as text and ids.
+Json rendered(const data::Tokenizer& tokenizer, const Json& messages, const Args& args,
+              const std::string& where) {
+  const auto chosen = data::choose_template(args.chat, tokenizer);
+  data::ChatOptions options;
+  options.thinking = !args.no_thinking;
+  options.default_system = chosen.default_system;
+  const auto text = data::render_chat(chosen.name, data::read_messages(messages, where), options);
+  return {{"text", text.text}, {"ids", tokenizer.encode_prompt(text.text, text.literal)}};
+}
+
+// One object a line in, one a line out: "text" or "hex" becomes "ids", "messages" becomes "text"
+// and "ids", "ids" becomes "text" or (where the bytes are not UTF-8) "hex". An "id" is repeated.
 void convert_lines(const data::Tokenizer& tokenizer, Encoder& encoder, const Args& args) {
   const std::string name = args.jsonl == "-" ? "standard input" : args.jsonl;
   const std::string all = args.jsonl == "-"
@@ -161,6 +175,8 @@ void convert_lines(const data::Tokenizer& tokenizer, Encoder& encoder, const Arg
       result["ids"] = encoder.encode(text->get_ref<const std::string&>(), where);
     } else if (hex != row.end() && hex->is_string()) {
       result["ids"] = encoder.encode(from_hex(hex->get<std::string>(), where), where);
+    } else if (row.contains("messages")) {
+      result.update(rendered(tokenizer, row.at("messages"), args, where));
     } else if (ids != row.end() && ids->is_array()) {
       std::vector<Token> values;
       for (const Json& v : *ids) {
@@ -173,7 +189,8 @@ void convert_lines(const data::Tokenizer& tokenizer, Encoder& encoder, const Arg
       }
       result.update(decoded(tokenizer, values, args.skip));
     } else {
-      fail(Exit::data, where + ": none of \"text\", \"hex\" (texts) and \"ids\" (an array)");
+      fail(Exit::data,
+           where + ": none of \"text\", \"hex\" (texts), \"messages\" and \"ids\" (arrays)");
     }
     out += result.dump() + "\n";
     if (out.size() > (1U << 20)) {
@@ -220,15 +237,22 @@ void add_tokenize(CLI::App& app, Chosen& chosen) {
                    "a Hugging Face folder or a tokenizer.json; default: the built-in bytes")
       ->type_name("PATH");
   command
-      ->add_option("--jsonl", args->jsonl,
-                   "a file of objects with \"text\", \"hex\" or \"ids\", one a line; - is standard "
-                   "input. Prints one object a line")
+      ->add_option(
+          "--jsonl", args->jsonl,
+          "a file of objects with \"text\", \"hex\", \"messages\" or \"ids\", one a line; - is "
+          "standard input. Prints one object a line")
       ->type_name("FILE");
   command->add_option("--ids", args->ids, "print the text of these ids")->type_name("ID");
   command->add_flag("--as-text", args->plain,
                     "names of control tokens inside the text are ordinary text");
   command->add_flag("--add-special", args->special,
                     "with the begin or end tokens that the tokenizer's file asks for");
+  command
+      ->add_option("--template", args->chat,
+                   "for \"messages\": auto (the tokenizer's own), plain, qwen2.5 or qwen3")
+      ->capture_default_str();
+  command->add_flag("--no-thinking", args->no_thinking,
+                    "qwen3: ask for an answer without thinking");
   command->add_flag("--skip-control", args->skip, "leave control tokens out of decoded texts");
   command
       ->add_option("--invalid-utf8", args->invalid,

@@ -4,7 +4,7 @@ strings, with a real tokenizer and with small GPT-2-style and Llama-3-style ones
 
     python3 tests/reference/tokenizer_oracle.py MINIRL [--qwen3 FOLDER] [--texts FILE.jsonl ...] [--random 100000]
     python3 tests/reference/tokenizer_oracle.py MINIRL --qwen3 FOLDER --texts ... --speed
-    python3 tests/reference/tokenizer_oracle.py --fixture tests/data/fixtures     writes the committed fixtures
+    python3 tests/reference/tokenizer_oracle.py --qwen3 FOLDER --fixture tests/data/fixtures     writes the committed fixtures
 
 needs: pip install tokenizers. Bad bytes: Python's str cannot hold them, so the expected ids are those of
 bytes.decode("utf-8", errors="replace"), which is what `minirl tokenize` does unless told otherwise.
@@ -27,7 +27,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 QWEN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 LLAMA = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 HERE = pathlib.Path(__file__).resolve().parent
-CORPUS = [p for p in ["README.md", "CONTRIBUTING.md", "docs/formats.md", "docs/numerics.md", "docs/rewards.md"]]
+CORPUS = [p for p in ["README.md", "CONTRIBUTING.md", "docs/formats.md", "docs/numerics.md"]]
 
 
 def corpus():
@@ -193,17 +193,15 @@ def speed(binary, folder, texts):
     print(f"{size} bytes, one thread: minirl is {sorted(ratios)[2]:.2f} times as fast (median of 5)")
 
 
-def fixture(folder):
-    """A small Qwen-like tokenizer with texts and their ids."""
+def fixture(folder, qwen3):
+    """A small Qwen-like tokenizer with texts and their ids; its chat template is that of `qwen3`."""
     folder = pathlib.Path(folder)
     (folder / "tiny_qwen").mkdir(parents=True, exist_ok=True)
     t = train("qwen", 640)
     t.save(str(folder / "tiny_qwen" / "tokenizer.json"))
-    template = (HERE / "fixtures" / "qwen3_chat_template.jinja")
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "bos_token": None,
               "clean_up_tokenization_spaces": False, "model_max_length": 1000000}
-    if template.exists():
-        config["chat_template"] = template.read_text()
+    config["chat_template"] = json.loads((pathlib.Path(qwen3) / "tokenizer_config.json").read_text())["chat_template"]
     (folder / "tiny_qwen" / "tokenizer_config.json").write_text(json.dumps(config, indent=1) + "\n")
     for kind in ("gpt2", "gpt2-space", "llama3"):
         train(kind, 400).save(str(folder / f"tiny_{kind}.json".replace("-", "_")), pretty=False)
@@ -245,7 +243,7 @@ def main():
     p.add_argument("--digest", action="store_true")
     a = p.parse_args()
     if a.fixture:
-        return fixture(a.fixture)
+        return fixture(a.fixture, a.qwen3)
     if a.digest:
         return print(digest(a.qwen3, a.texts))
     texts = load_texts(a.texts)

@@ -13,6 +13,7 @@
 #include "rl/config.h"
 #include "rl/evaluator.h"
 #include "rl/policy_update.h"
+#include "rl/rollout_policy.h"
 #include "rl/schedule.h"
 
 namespace minirl::rl {
@@ -64,7 +65,10 @@ class Trainer {
   void evaluate_now();
   void save();
   void stop_if_asked();
-  std::vector<TrainItem> freeze_anchors(std::span<const Group> groups);
+  void load_reference();
+  std::vector<Group> collect_groups(SampleStats& stats);
+  std::vector<TrainItem> freeze_anchors(std::span<Group> groups);
+  std::vector<SequenceLogp> score(Decoder& model, std::span<const TrainItem> items, Index topk);
 
   const LoadedConfig& loaded_;
   const Config& config_;
@@ -77,9 +81,13 @@ class Trainer {
   std::unique_ptr<Algorithm> algorithm_;
   std::unique_ptr<Decoder> model_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<RolloutPolicy> rollout_policy_;
+  std::unique_ptr<Decoder> reference_;  // where there is a penalty to it
   std::vector<data::Example> problems_;  // held out
   Progress progress_;
   bool saved_ = false;  // progress_ is on disk
+  // Of the last step's dynamic sampling.
+  Index groups_offered_ = 0, groups_all_high_ = 0, groups_all_low_ = 0;
 };
 
 /// Pieces of a config as the parts of a step take them; also for `eval` and `sample`.

@@ -72,7 +72,7 @@ Exit losslab(const LabArgs& args) {
     config.config = args.source;
     config.sets = args.sets;
     opened.loaded = load(config).loaded;
-    opened.tokenizer = data::byte_tokenizer();
+    opened.tokenizer = rl::open_tokenizer(opened.loaded.config);
     opened.model = rl::initial_model(opened.loaded.config, *opened.tokenizer);
     options.made_rewards = opened.loaded.config.model.checkpoint.empty();  // random weights earn no reward
   }
@@ -94,7 +94,7 @@ Exit losslab(const LabArgs& args) {
   for (const audit::LabResult& r : report.results) {
     for (const auto& [error_of, value] : {std::pair("the backward pass", r.chain_error), std::pair("the loss", r.loss_error)}) {
       if (!std::isnan(value) && value > audit::kLabTolerance) {
-        fail(Exit::difference, fmt::format("{}: the gradient through {} differs from central differences by {:.3g} (relative; limit {:g})", r.loss.label, error_of, value, audit::kLabTolerance),
+        fail(Exit::mismatch, fmt::format("{}: the gradient through {} differs from central differences by {:.3g} (relative; limit {:g})", r.loss.label, error_of, value, audit::kLabTolerance),
              "see docs/losslab.md: a fault of a derivative, or a step across a mask's edge (try another --step)");
       }
     }

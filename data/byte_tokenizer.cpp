@@ -136,6 +136,11 @@ bool overlaps(std::span<const TextSpan> spans, std::size_t begin, std::size_t en
   return after != spans.end() && after->begin < end;
 }
 
+std::string Tokenizer::end_token_words() const {
+  const Token id = eos();
+  return fmt::format("{} {} (built in)", decode(std::span(&id, 1)), id);
+}
+
 const std::string& Tokenizer::chat_template() const {
   static const std::string none;
   return none;

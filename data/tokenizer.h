@@ -45,8 +45,8 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
   virtual std::vector<Token> encode(std::string_view text,
                                     Specials specials = Specials::parse) const = 0;
-  /// Of a rendered prompt: control tokens are found only where no byte belongs to a `literal` span (in
-  /// ascending order), so what a data set wrote cannot end a turn or begin one.
+  /// Of a rendered prompt: control tokens are found only where no byte belongs to a `literal` span
+  /// (in ascending order), so what a data set wrote cannot end a turn or begin one.
   virtual std::vector<Token> encode_prompt(std::string_view text,
                                            std::span<const TextSpan> literal) const = 0;
   /// Ids that the tokenizer's file puts before every text (a begin token), usually none.
@@ -60,6 +60,11 @@ class Tokenizer {
   /// The token that ends a completion; it is sampled and trained like any other (R6). Throws
   /// Exit::usage where the files name none.
   virtual Token eos() const = 0;
+  /// Every token that ends a completion: the union of what the files of a model declare
+  /// (config.json, generation_config.json, tokenizer_config.json). eos() is one of them.
+  virtual std::vector<Token> end_tokens() const { return {eos()}; }
+  /// Which they are and where they were declared, for the log.
+  virtual std::string end_token_words() const;
   virtual const std::vector<SpecialToken>& specials() const = 0;
   /// Writes tokenizer.json and tokenizer_config.json, which Hugging Face libraries load as they
   /// are.
@@ -75,9 +80,11 @@ class Tokenizer {
 std::unique_ptr<Tokenizer> byte_tokenizer();
 
 /// The byte-level BPE of a Hugging Face directory: tokenizer.json and, where they exist,
-/// tokenizer_config.json (end token, chat template) and chat_template.jinja. Throws Exit::usage,
-/// naming the file and what in it is missing, damaged or not served.
-std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& directory);
+/// tokenizer_config.json (end token, chat template) and chat_template.jinja. The end tokens that
+/// config.json and generation_config.json of `model` declare (default: the same directory) are
+/// added. Throws Exit::usage, naming the file and what in it is missing, damaged or not served.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& directory,
+                                          const std::filesystem::path& model = {});
 /// ... from the text of a tokenizer.json alone; `name` is what errors call it.
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view tokenizer_json,
                                            const std::string& name);

@@ -93,8 +93,7 @@ void decompose(char32_t point, std::vector<Item>& out) {
   if (within(point, kSyllables, kSyllableCount)) {
     const char32_t index = point - kSyllables;
     out.push_back({kLeading + index / (kVowelCount * kTrailingCount), 0, 0});
-    out.push_back(
-        {kVowel + index % (kVowelCount * kTrailingCount) / kTrailingCount, 0, 0});
+    out.push_back({kVowel + index % (kVowelCount * kTrailingCount) / kTrailingCount, 0, 0});
     if (index % kTrailingCount != 0) {
       out.push_back({kTrailing + index % kTrailingCount, 0, 0});
     }
@@ -150,8 +149,7 @@ Char decode(std::string_view text, std::size_t at) {
   }
   const unsigned b3 = byte(3);
   if (b0 >= 0xF0 && b0 <= 0xF4 && c1 && c2 && (b3 & 0xC0) == 0x80) {
-    const char32_t point =
-        (b0 & 0x07) << 18 | (b1 & 0x3F) << 12 | (b2 & 0x3F) << 6 | (b3 & 0x3F);
+    const char32_t point = (b0 & 0x07) << 18 | (b1 & 0x3F) << 12 | (b2 & 0x3F) << 6 | (b3 & 0x3F);
     if (point >= 0x10000 && point < kPoints) {
       return {point, 4};
     }
@@ -268,8 +266,10 @@ std::size_t incomplete_tail(std::string_view text) {
     if ((lead & 0xC0) == 0x80) {
       continue;
     }
-    const std::size_t wanted =
-        lead >= 0xF0 && lead <= 0xF4 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 1;
+    const std::size_t wanted = lead >= 0xF0 && lead <= 0xF4 ? 4
+                               : lead >= 0xE0               ? 3
+                               : lead >= 0xC2               ? 2
+                                                            : 1;
     if (lead > 0xF4 || wanted <= back) {
       return 0;
     }

@@ -105,28 +105,31 @@ class FileTask final : public Task {
   mutable std::uint64_t seed_ = 0;
 };
 
+// A text without a fallback is mandatory.
+ParamSpec text(const char* name, const char* doc) {
+  ParamSpec out;
+  out.name = name;
+  out.type = ScalarType::text;
+  out.doc = doc;
+  return out;
+}
+
 std::vector<ParamSpec> params() {
-  return {{.name = "train",
-           .type = ScalarType::text,
-           .doc = "file of the training problems",
-           .hint = "--set task.train=train.jsonl (minirl prepare makes such files)"},
-          {.name = "eval",
-           .type = ScalarType::text,
-           .doc = "file of the held-out problems",
-           .hint = "--set task.eval=eval.jsonl"},
-          {.name = "prompt_key",
-           .type = ScalarType::text,
-           .doc = "column of the prompt: a text, or a list of messages",
-           .fallback = std::string("prompt")},
-          {.name = "answer_key",
-           .type = ScalarType::text,
-           .doc = "column of the gold answer; where it is missing, reward_model.ground_truth",
-           .fallback = std::string("answer")},
-          {.name = "bad_rows",
-           .type = ScalarType::text,
-           .doc = "rows that cannot be used: stop at the first, or skip and count them",
-           .fallback = std::string("stop"),
-           .choices = {"stop", "skip"}}};
+  std::vector<ParamSpec> out;
+  out.push_back(text("train", "file of the training problems"));
+  out.back().hint = "--set task.train=train.jsonl (minirl prepare makes such files)";
+  out.push_back(text("eval", "file of the held-out problems"));
+  out.back().hint = "--set task.eval=eval.jsonl";
+  out.push_back(text("prompt_key", "column of the prompt: a text, or a list of messages"));
+  out.back().fallback = std::string("prompt");
+  out.push_back(text("answer_key",
+                     "column of the gold answer; where it is missing, reward_model.ground_truth"));
+  out.back().fallback = std::string("answer");
+  out.push_back(
+      text("bad_rows", "rows that cannot be used: stop at the first, or skip and count them"));
+  out.back().fallback = std::string("stop");
+  out.back().choices = {"stop", "skip"};
+  return out;
 }
 
 bool add(const char* name, const char* doc) {

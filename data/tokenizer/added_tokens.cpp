@@ -44,9 +44,9 @@ void AddedTokenFinder::split(std::string_view text, const Ignore& ignore,
   std::size_t done = 0;  // what is before this is in `out`
   for (std::size_t at = 0; at < text.size();) {
     const auto& candidates = by_byte_[static_cast<unsigned char>(text[at])];
-    const auto found =
-        std::find_if(candidates.begin(), candidates.end(),
-                     [&](std::size_t i) { return text.substr(at, texts_[i].size()) == texts_[i]; });
+    const auto found = std::find_if(candidates.begin(), candidates.end(), [&](std::size_t i) {
+      return text.substr(at, texts_[i].size()) == texts_[i];
+    });
     if (found == candidates.end()) {
       ++at;
       continue;

@@ -22,8 +22,8 @@ class AddedTokenFinder {
   /// Is this match of a token at [begin, end) to be left as ordinary text?
   using Ignore = std::function<bool(const AddedToken&, std::size_t begin, std::size_t end)>;
 
-  /// Cuts `text` into tokens and what is between them, in order. An ignored match is passed over as a
-  /// whole.
+  /// Cuts `text` into tokens and what is between them, in order. An ignored match is passed over as
+  /// a whole.
   void split(std::string_view text, const Ignore& ignore, std::vector<Piece>& out) const;
   bool empty() const { return tokens_.empty(); }
 

@@ -99,8 +99,9 @@ Bpe::Bpe(const TokenizerFile& file, bool ignore_merges, const std::string& name)
     const auto id_of = [&](const std::string& text) {
       const auto found = by_text.find(text);
       if (found == by_text.end()) {
-        bad(name, fmt::format("merge {} (\"{}\" + \"{}\") needs \"{}\", which is not in model.vocab",
-                              rank, left, right, text));
+        bad(name,
+            fmt::format("merge {} (\"{}\" + \"{}\") needs \"{}\", which is not in model.vocab",
+                        rank, left, right, text));
       }
       return found->second;
     };

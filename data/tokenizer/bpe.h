@@ -43,8 +43,8 @@ class Bpe {
   std::string text_;                    // of all tokens, by id
   std::vector<std::uint32_t> offsets_;  // where each begins
   std::vector<bool> is_bytes_;
-  std::vector<Token> words_;            // hash table of entries by bytes
-  std::vector<Merge> merges_;           // hash table by pair
+  std::vector<Token> words_;   // hash table of entries by bytes
+  std::vector<Merge> merges_;  // hash table by pair
   Token byte_ids_[256];
   // What the merges make of an entry's own bytes: 0 not tried yet, 1 the entry, 2 something else.
   mutable std::unique_ptr<std::atomic<std::uint8_t>[]> reachable_;

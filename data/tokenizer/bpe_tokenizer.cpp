@@ -93,6 +93,22 @@ class BpeTokenizer final : public Tokenizer {
     return eos_;
   }
 
+  std::vector<Token> end_tokens() const override {
+    std::vector<Token> out;
+    for (const auto& e : ends_) {
+      out.push_back(e.id);
+    }
+    return out.empty() ? std::vector<Token>{eos()} : out;
+  }
+  std::string end_token_words() const override {
+    std::string out;
+    for (const auto& e : ends_) {
+      out += fmt::format("{}{} {} ({})", out.empty() ? "" : ", ", decode(std::span(&e.id, 1), false), e.id,
+                         e.sources);
+    }
+    return out;
+  }
+
   void save(const fs::path& directory) const override {
     for (const auto& file : files_) {
       write_file_atomic(directory / file.name, file.text);
@@ -109,6 +125,25 @@ class BpeTokenizer final : public Tokenizer {
            "it must be among added_tokens of tokenizer.json");
     }
     eos_ = *id;
+    add_end(*id, "tokenizer_config.json", where);
+  }
+  // `id` from `file` of the model; the first one is also the end token where the tokenizer's own
+  // files name none.
+  void add_end(std::int64_t id, const std::string& file, const std::string& where) {
+    if (id < 0 || id >= size_) {
+      fail(Exit::usage,
+           fmt::format("'{}': eos_token_id {} is not an id of the tokenizer, which has {}", where,
+                       id, size_));
+    }
+    const auto token = static_cast<Token>(id);
+    eos_ = eos_ < 0 ? token : eos_;
+    for (auto& e : ends_) {
+      if (e.id == token) {
+        e.sources += ", " + file;
+        return;
+      }
+    }
+    ends_.push_back({token, file});
   }
   void set_chat_template(std::string text) { chat_template_ = std::move(text); }
 
@@ -179,6 +214,11 @@ class BpeTokenizer final : public Tokenizer {
   std::vector<int> special_at_;         // id -> index into specials_, or -1
   std::unique_ptr<AddedTokenFinder> raw_, normalised_;
   std::vector<SourceFile> files_;
+  struct End {
+    Token id;
+    std::string sources;
+  };
+  std::vector<End> ends_;
   std::string chat_template_;
   Token eos_ = -1;
 };
@@ -231,6 +271,29 @@ std::string template_text(const Json& config, const std::string& name) {
        fmt::format("'{}': chat_template is neither a text nor a list with a \"default\"", name));
 }
 
+// eos_token_id of config.json or generation_config.json: a number, a list of numbers, or null.
+void add_ends(BpeTokenizer& out, const fs::path& directory, const char* file) {
+  const fs::path path = directory / file;
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    return;
+  }
+  const Json config = parse_json(read_file(path), path.string());
+  const auto ids = config.find("eos_token_id");
+  if (ids == config.end() || ids->is_null()) {
+    return;
+  }
+  const Json list = ids->is_array() ? *ids : Json::array({*ids});
+  for (const Json& id : list) {
+    if (!id.is_number_integer()) {
+      fail(Exit::usage,
+           fmt::format("'{}': eos_token_id is {}, not a whole number or a list of them",
+                       path.string(), ids->dump()));
+    }
+    out.add_end(id.get<std::int64_t>(), file, path.string());
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& name) {
@@ -239,7 +302,7 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::str
   return out;
 }
 
-std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory) {
+std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, const fs::path& model) {
   const fs::path main = directory / "tokenizer.json";
   std::error_code error;
   if (!fs::exists(main, error)) {
@@ -248,8 +311,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory) {
          "a fast one");
   }
   std::string text = read_file(main);
-  auto out = std::make_unique<BpeTokenizer>(parse_tokenizer_json(text, main.string()),
-                                            main.string());
+  auto out =
+      std::make_unique<BpeTokenizer>(parse_tokenizer_json(text, main.string()), main.string());
   out->keep("tokenizer.json", std::move(text));
   const fs::path config = directory / "tokenizer_config.json";
   if (fs::exists(config, error)) {
@@ -285,6 +348,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory) {
       out->keep(name, std::move(text));
     }
   }
+  const fs::path& declared = model.empty() ? directory : model;
+  add_ends(*out, declared, "config.json");
+  add_ends(*out, declared, "generation_config.json");
   return out;
 }
 

@@ -182,14 +182,15 @@ class PipelineReader {
       const auto name = special->at("id").get<std::string>();
       const auto table = j.find("special_tokens");
       const auto entry = table != j.end() && table->is_object() ? table->find(name) : j.end();
-      if (table == j.end() || !table->is_object() || entry == table->end() ||
-          !entry->is_object() || !entry->contains("ids") || !entry->at("ids").is_array()) {
+      if (table == j.end() || !table->is_object() || entry == table->end() || !entry->is_object() ||
+          !entry->contains("ids") || !entry->at("ids").is_array()) {
         malformed(key, fmt::format("names \"{}\", which special_tokens does not explain", name));
       }
       for (const Json& id : entry->at("ids")) {
         const bool known = id.is_number_integer() && belongs(id.get<std::int64_t>());
         if (!known) {
-          malformed(key, fmt::format("gives \"{}\" the id {}, which no token has", name, id.dump()));
+          malformed(key,
+                    fmt::format("gives \"{}\" the id {}, which no token has", name, id.dump()));
         }
         (seen ? out_.suffix : out_.prefix).push_back(id.get<Token>());
       }

@@ -12,8 +12,8 @@ namespace minirl::data {
 struct Pipeline {
   bool nfc = false;
   std::vector<SplitStage> stages;
-  bool ignore_merges = false;          // a piece that is an entry is not cut
-  std::vector<Token> prefix, suffix;   // of a single text
+  bool ignore_merges = false;         // a piece that is an entry is not cut
+  std::vector<Token> prefix, suffix;  // of a single text
 };
 
 /// Throws Exit::usage that names `name`, the key and its value.

@@ -124,12 +124,9 @@ class Reader final : public nlohmann::json_sax<Json> {
   [[noreturn]] void bad(const std::string& what, std::string_view hint = {}) const {
     fail(Exit::usage, fmt::format("'{}': {}", name_, what), hint);
   }
-  const char* where_name() const {
-    return where_ == Where::vocab ? "model.vocab" : "model.merges";
-  }
+  const char* where_name() const { return where_ == Where::vocab ? "model.vocab" : "model.merges"; }
   bool in_model() const {
-    return stack_.size() == 2 && stack_.back()->is_object() &&
-           stack_.back() == model_;
+    return stack_.size() == 2 && stack_.back()->is_object() && stack_.back() == model_;
   }
   void require_first(const char* what) {
     bool& seen = std::string_view(what) == "vocab" ? has_vocab_ : has_merges_;
@@ -175,8 +172,8 @@ class Reader final : public nlohmann::json_sax<Json> {
     if (stack_.size() >= kDepthLimit) {
       bad("nested too deeply");
     }
-    const bool model = stack_.size() == 1 && v.is_object() && key_ == "model" &&
-                       stack_.back()->is_object();
+    const bool model =
+        stack_.size() == 1 && v.is_object() && key_ == "model" && stack_.back()->is_object();
     Json* at = put(std::move(v));
     if (model) {
       model_ = at;
@@ -256,7 +253,8 @@ void check_ids(const TokenizerFile& file, const std::string& name) {
       owner.resize(at + 1, nullptr);
     }
     if (owner[at] != nullptr && *owner[at] != text) {
-      bad_file(name, fmt::format("the id {} belongs to \"{}\" and to \"{}\"", id, *owner[at], text));
+      bad_file(name,
+               fmt::format("the id {} belongs to \"{}\" and to \"{}\"", id, *owner[at], text));
     }
     owner[at] = &text;
   };
@@ -268,8 +266,8 @@ void check_ids(const TokenizerFile& file, const std::string& name) {
   }
   for (std::size_t i = 0; i < owner.size(); ++i) {
     if (owner[i] == nullptr) {
-      bad_file(name, fmt::format("no token has the id {}, but ids go up to {}", i,
-                                 owner.size() - 1));
+      bad_file(name,
+               fmt::format("no token has the id {}, but ids go up to {}", i, owner.size() - 1));
     }
   }
 }

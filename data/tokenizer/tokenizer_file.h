@@ -1,5 +1,5 @@
-// minirl data/tokenizer/tokenizer_file.h -- tokenizer.json of the Hugging Face package `tokenizers`,
-// read without building the 300,000 values of its vocabulary as a document.
+// minirl data/tokenizer/tokenizer_file.h -- tokenizer.json of the Hugging Face package
+// `tokenizers`, read without building the 300,000 values of its vocabulary as a document.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -25,8 +25,8 @@ struct AddedToken {
 };
 
 struct TokenizerFile {
-  std::vector<std::pair<std::string, Token>> vocab;            // as written, in the file's order
-  std::vector<std::pair<std::string, std::string>> merges;     // by rank
+  std::vector<std::pair<std::string, Token>> vocab;         // as written, in the file's order
+  std::vector<std::pair<std::string, std::string>> merges;  // by rank
   std::vector<AddedToken> added;
   nlohmann::json rest;  // everything else: normalizer, pre_tokenizer, model's settings, ...
 };

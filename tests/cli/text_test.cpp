@@ -235,6 +235,11 @@ TEST_CASE("cli/text: a Hugging Face folder and a data file train, resume, evalua
   const Folder dir;
   make_model(dir);
   dir.write("problems.jsonl", kProblems);
+  // A second end token, as base models declare it: a run stops at either, and so do its
+  // checkpoints.
+  const int end = Json::parse(dir.read("model/config.json")).at("eos_token_id");
+  dir.write("model/generation_config.json",
+            Json{{"eos_token_id", {end - 1, end - 2}}, {"temperature", 0.3}, {"top_k", 20}}.dump());
   const auto train = [&](const std::string& name, const std::vector<std::string>& more) {
     auto args = with_sets(
         {"train", "qwen3.toml", "--run-name", name},
@@ -252,13 +257,16 @@ TEST_CASE("cli/text: a Hugging Face folder and a data file train, resume, evalua
   REQUIRE(r.code == 0);
   contains(r.err, "problems.jsonl: 3 problems");
   contains(r.err, "template qwen3, thinking");
-  contains(r.err, "<|im_end|>");
   // The prompt is the chat template with the reward's instruction, once.
   const Json first = lines(dir.read("runs/run/rollouts/step-000001.jsonl"))[0];
   contains(first.dump(), "prompt");
   // The checkpoint is a whole Hugging Face folder with the tokenizer's own files.
   const std::string last = "runs/run/checkpoints/step-000003/";
   CHECK(dir.read(last + "tokenizer.json") == read_file(kFixtures / "tiny_qwen/tokenizer.json"));
+  const std::vector<int> ends =
+      Json::parse(dir.read(last + "generation_config.json")).at("eos_token_id");
+  CHECK(ends == std::vector<int>{end, end - 1, end - 2});
+  contains(r.err, fmt::format("<|im_end|> {} (tokenizer_config.json, config.json)", end));
   // Three steps in one go, or two processes.
   REQUIRE(train("cut", {"--set", "train.steps=1"}).code == 0);
   const auto resumed = train("cut", {"--resume"});

@@ -31,10 +31,8 @@ void add_model_args(CLI::App& command, ModelArgs& args) {
 
 void add_problem_args(CLI::App& command, ModelArgs& args) {
   command
-      .add_option(
-          "--data", args.data,
-          "problems of this JSONL or parquet file instead of the configuration's; the reward is "
-          "then math unless --set says otherwise")
+      .add_option("--data", args.data,
+                  "problems of this JSONL or parquet file instead of the configuration's")
       ->type_name("FILE");
   command
       .add_option("--template", args.template_,
@@ -48,28 +46,25 @@ void add_problem_args(CLI::App& command, ModelArgs& args) {
 
 namespace {
 
-// The options above as settings; a --set of the user comes later and wins.
+// The options above as settings; what the user sets with --set wins.
 std::vector<std::string> settings_of(const ModelArgs& args, bool bare) {
   std::vector<std::string> out;
+  if (bare) {  // the folder's config.json decides about the model, not the bundled configuration
+    out = {"reward.name=" + std::string(args.data.empty() ? "boxed" : "math"),
+           "model.max_positions=16777216"};
+  }
   if (bare || !args.data.empty()) {
-    out = {"pretrain.steps=0", "pretrain.warmup_steps=0"};
+    out.insert(out.end(),
+               {"pretrain.steps=0", "pretrain.warmup_steps=0", "train.tokens_per_micro=16777216"});
   }
   if (!args.data.empty()) {
     const std::string file = to_toml(args.data);
-    for (const std::string& s :
-         {std::string("task.name=jsonl"), "task.train=" + file, "task.eval=" + file,
-          std::string("eval.prompts=0"), std::string("reward.name=math"),
-          std::string("train.tokens_per_micro=16777216")}) {
-      out.push_back(s);
-    }
-  }
-  if (!args.template_.empty()) {
-    out.push_back("prompt.template=" + to_toml(args.template_));
+    out.insert(out.end(),
+               {"task.name=jsonl", "task.train=" + file, "task.eval=" + file, "eval.prompts=0"});
   }
   if (args.max_new_tokens > 0) {
     out.push_back(fmt::format("rollout.max_new_tokens={}", args.max_new_tokens));
   }
-  // The same key twice on one command line is an error, so what the user sets is left to the user.
   const auto key = [](const std::string& s) { return s.substr(0, s.find('=')); };
   std::erase_if(out, [&](const std::string& s) {
     return std::any_of(args.sets.begin(), args.sets.end(),
@@ -129,6 +124,9 @@ OpenedModel open_model(const ModelArgs& args) {
     sources.push_back(ConfigSource::set(s));
   }
   out.loaded = rl::load_config(sources);
+  if (!args.template_.empty()) {
+    out.loaded.config.prompt.chat_template = args.template_;
+  }
   out.tokenizer = fs::exists(out.checkpoint / "tokenizer.json", error)
                       ? data::load_tokenizer(out.checkpoint)
                       : rl::open_tokenizer(out.loaded.config);

@@ -30,7 +30,7 @@ PromptFormat::PromptFormat(const Tokenizer& tokenizer, PromptOptions options)
 std::vector<Message> PromptFormat::messages(const Example& example) const {
   std::vector<Message> out = example.messages;
   std::size_t last = out.size();
-  bool asked = false;
+  bool asked = !options_.system.empty() && asks_for(options_.system, options_.instruction);
   for (std::size_t i = 0; i < out.size(); ++i) {
     last = out[i].role == "user" ? i : last;
     asked |= asks_for(out[i].content, options_.instruction);

@@ -135,6 +135,9 @@ Chunk read_chunk(ThriftReader& in) {
     bad_file("a column lies in another file, which is not served");
   }
   c.begin = dictionary > 0 && dictionary < data ? dictionary : data;
+  if (c.values == 0) {  // of an empty table: there may be no place at all
+    c.begin = 4, c.bytes = 0;
+  }
   return c;
 }
 

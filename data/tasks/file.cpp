@@ -4,6 +4,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "core/hash.h"
 #include "core/rng.h"
 #include "data/dataset.h"
 #include "data/task.h"
@@ -75,7 +76,15 @@ class FileTask final : public Task {
     std::vector<std::string> out;
     for (const auto& [path, set] :
          {std::pair(&train_path_, &train()), std::pair(&eval_path_, &evaluation())}) {
-      out.push_back(fmt::format("{}: {} problems", *path, set->examples.size()));
+      Hasher hasher;
+      for (const Example& e : set->examples) {
+        for (const Message& m : e.messages) {
+          hasher.add(m.role).add(m.content);
+        }
+        hasher.add(e.answer).add(e.label);
+      }
+      out.push_back(fmt::format("{}: {} problems (sha256 {})", *path, set->examples.size(),
+                                hasher.hex().substr(0, 16)));
       for (const auto& [reason, rows] : set->skipped) {
         out.push_back(fmt::format("{}: skipped {} rows: {}", *path, rows, reason));
       }

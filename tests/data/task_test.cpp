@@ -204,10 +204,10 @@ TEST_CASE("data/task: arithmetic shows every column, its carries and its borrows
 }
 
 TEST_CASE("data/task: unknown tasks and parameters are the user's errors") {
-  CHECK_THROWS_WITH_AS(
-      make_task("arithmetics"),
-      "unknown task 'arithmetics'\n  hint: did you mean 'arithmetic'? known: arithmetic, countdown",
-      Error);
+  CHECK_THROWS_WITH_AS(make_task("arithmetics"),
+                       "unknown task 'arithmetics'\n  hint: did you mean 'arithmetic'? known: "
+                       "arithmetic, countdown, jsonl, parquet",
+                       Error);
   CHECK_THROWS_AS(make_task("arithmetic", {{"operations", {std::string("+/")}}}), Error);
   CHECK_THROWS_AS(make_task("arithmetic", {{"operations", {std::string("++")}}}), Error);
   CHECK_THROWS_AS(make_task("arithmetic", {{"operations", {std::string("")}}}), Error);

@@ -323,7 +323,8 @@ TEST_CASE("data/tokenizer_file: Qwen3's real tokenizer gives the ids of Hugging 
       for (const auto& text : texts) {
         const std::string clean = unicode::replace_invalid(text);
         ids += fmt::format("{}\n", fmt::join(t->encode(clean), " "));
-        CHECK(t->decode(t->encode(clean)) == unicode::nfc(clean));
+        // (a control token is cut out before a mark behind it could be joined to it)
+        CHECK(unicode::nfc(t->decode(t->encode(clean))) == unicode::nfc(clean));
       }
     }
     Hasher hasher;

@@ -126,9 +126,15 @@ void for_each_row(const fs::path& path, const std::function<bool(const std::stri
          "paths are relative to the folder that minirl runs in");
   }
   std::ifstream in(path, std::ios::binary);
-  char magic[4] = {};
-  in.read(magic, 4);
-  if (in.gcount() == 4 && std::string_view(magic, 3) == "PAR") {
+  char magic[23] = {};
+  in.read(magic, sizeof magic);
+  const std::string_view start(magic, static_cast<std::size_t>(in.gcount()));
+  if (start == "version https://git-lfs") {
+    fail(Exit::usage,
+         fmt::format("'{}' is the pointer of Git LFS, not the file itself", path.string()),
+         "run git lfs pull, or download the file");
+  }
+  if (start.substr(0, 3) == "PAR") {
     const std::string bytes = read_file(path);
     Index number = 0;
     read_parquet(bytes, path.string(), wanted, [&](Json&& object) {

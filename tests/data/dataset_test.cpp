@@ -111,6 +111,14 @@ TEST_CASE("data/dataset: the first bad row stops with file and line") {
     CHECK(set.skipped_total() == 1);
   }
   contains(error_of(folder.write("e.jsonl", "\n\n")), "no usable row");
+  CHECK_THROWS_WITH_AS(
+      (void)read_dataset(folder.write("l.jsonl", "version https://git-lfs.github.com/spec/v1\noid"),
+                         {}),
+      doctest::Contains("Git LFS"), Error);
+  // Windows line ends and a byte order mark are no mistakes.
+  CHECK(read_dataset(folder.write("w.jsonl", "\xEF\xBB\xBF{\"prompt\": \"a\", \"answer\": 1}\r\n"),
+                     {})
+            .examples.size() == 1);
   CHECK_THROWS_AS((void)read_dataset("/nowhere/x.jsonl", {}), Error);
 }
 

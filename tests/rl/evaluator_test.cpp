@@ -76,6 +76,7 @@ TEST_CASE(
       for (const Rollout& x : g.rollouts) {
         ++rollouts;
         different.insert(x.ids);
+        CHECK(x.text.find("<|endoftext|>") == std::string::npos);  // what rewards see
       }
     }
     CHECK(rollouts == 33);

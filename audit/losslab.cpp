@@ -196,7 +196,7 @@ LabBatch make_lab_batch(std::unique_ptr<Decoder> model, const data::Tokenizer& t
     batch.items[i].topk_logp_recomputed = std::move(scores[i].topk_logp);
   }
   batch.micro.topk = 0;
-  batch.loss.agg_mode = agg_mode_from_name(config.algorithm.loss_agg_mode);
+  batch.loss.agg_mode = rl::agg_mode_from_name(config.algorithm.loss_agg_mode);
   batch.loss.horizon = static_cast<double>(config.horizon());
 
   // The drift: what the run's own algorithm would do to these rollouts.
@@ -234,7 +234,7 @@ LabReport run_losslab(LabBatch& batch, const std::vector<LabLoss>& losses, const
     rl::UpdateOptions options;
     options.loss = batch.loss;
     if (algorithm->traits().needs_seq_mean_token_mean) { options.loss.agg_mode = rl::AggMode::seq_mean_token_mean; }
-    result.aggregation = std::string(agg_mode_name(options.loss.agg_mode));
+    result.aggregation = std::string(rl::agg_mode_name(options.loss.agg_mode));
     options.micro = batch.micro;
     const Sliced sliced = slice_topk(batch, algorithm->traits().topk);
     Frozen frozen;

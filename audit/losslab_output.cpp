@@ -26,17 +26,22 @@ std::vector<std::string> reason_names(std::uint32_t reasons) {
 
 std::string joined(const std::vector<std::string>& words, const char* between) {
   std::string out;
-  for (const std::string& w : words) { out += (out.empty() ? "" : between) + w; }
+  for (const std::string& w : words) {
+    if (!out.empty()) { out += between; }
+    out += w;
+  }
   return out;
 }
 
 std::string csv_text(const std::string& text) {
-  std::string out = "\"";
+  std::string out;
+  out += '"';
   for (const char c : text) {
     if (c == '"') { out += '"'; }
     out += c;
   }
-  return out + "\"";
+  out += '"';
+  return out;
 }
 
 std::string percent(double x) { return fmt::format("{:.2f} %", 100 * x); }
@@ -147,7 +152,7 @@ std::string lab_json(const LabReport& r) {
     const LabResult& l = r.results[i];
     Json cosine = Json::object();
     for (std::size_t b = 0; b < r.results.size(); ++b) { cosine[r.results[b].loss.label] = number(r.cosine[i][b]); }
-    losses.push_back({{"label", l.loss.label}, {"loss", l.loss.name}, {"formula", l.formula}, {"page", "docs/algorithms/" + l.page}, {"aggregation", l.aggregation}, {"value", number(l.value)},
+    losses.push_back({{"label", l.loss.label}, {"loss", l.loss.name}, {"formula", l.formula}, {"page", fmt::format("docs/algorithms/{}", l.page)}, {"aggregation", l.aggregation}, {"value", number(l.value)},
                       {"gradient_norm", number(l.gradient_norm)}, {"masked_fraction", l.masked}, {"masked_positive_fraction", l.masked_positive}, {"masked_negative_fraction", l.masked_negative},
                       {"corrective_fraction", l.corrective}, {"weight_mean", l.weight_mean}, {"weight_min", number(l.weight_min)}, {"weight_max", number(l.weight_max)},
                       {"chain_error", number(l.chain_error)}, {"loss_error", number(l.loss_error)}, {"cosine", cosine}});
@@ -160,7 +165,7 @@ std::string lab_json(const LabReport& r) {
 std::string lab_csv(const LabReport& r, const data::Tokenizer& tokenizer) {
   std::string out = "sequence,position,id,text,advantage,mu,pi,pi_old,ratio";
   for (const LabResult& l : r.results) {
-    for (const char* column : {"w", "g", "loss", "reasons"}) { out += "," + csv_text(l.loss.label + " " + column); }
+    for (const char* column : {"w", "g", "loss", "reasons"}) { out += fmt::format(",{}", csv_text(fmt::format("{} {}", l.loss.label, column))); }
   }
   out += "\n";
   for (std::size_t i = 0; i < r.tokens.size(); ++i) {

@@ -113,8 +113,11 @@ UpdateReport accumulate_policy_gradient(Decoder& model, const Algorithm& algorit
 }
 
 UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm& algorithm, std::span<const TrainItem> items,
-                           const UpdateOptions& options, const Exec& exec, PolicyMetrics& metrics) {
-  UpdateReport report = accumulate_policy_gradient(model, algorithm, items, options, exec, [&](const SequenceOutcome& o) { metrics.add(o.tokens, o.results, o.entropy); });
+                           const UpdateOptions& options, const Exec& exec, PolicyMetrics& metrics, const SequenceWitness& witness) {
+  UpdateReport report = accumulate_policy_gradient(model, algorithm, items, options, exec, [&](const SequenceOutcome& o) {
+    metrics.add(o.tokens, o.results, o.entropy);
+    if (witness) { witness(o); }
+  });
   report.optimizer = optimizer.step(options.learning_rate, exec);
   return report;
 }

@@ -67,9 +67,10 @@ using SequenceWitness = std::function<void(const SequenceOutcome&)>;
 UpdateReport accumulate_policy_gradient(Decoder& model, const Algorithm& algorithm, std::span<const TrainItem> items, const UpdateOptions& options,
                                         const Exec& exec, const SequenceWitness& witness);
 
-/// The same, then AdamW. Nothing is updated when it throws. `metrics` gets every token.
+/// The same, then AdamW. Nothing is updated when it throws. `metrics` gets every token, and so does `witness`
+/// before the weights change.
 UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm& algorithm, std::span<const TrainItem> items,
-                           const UpdateOptions& options, const Exec& exec, PolicyMetrics& metrics);
+                           const UpdateOptions& options, const Exec& exec, PolicyMetrics& metrics, const SequenceWitness& witness = {});
 
 /// One supervised step: the loss is the mean over all completion tokens of -log pi.        (sft.1)
 UpdateReport update_supervised(Decoder& model, Optimizer& optimizer, std::span<const ScoredSequence> sequences, const MicroBatchOptions& micro,

@@ -331,7 +331,10 @@ void Trainer::train_step() {
     options.learning_rate = lr;
     options.expect_ratio_one = u == 0 && rollout_policy_->exact();
     PolicyMetrics metrics(algorithm_->traits());
-    const UpdateReport report = update_policy(*model_, *optimizer_, *algorithm_, std::span(items).subspan(u * part, part), options, exec_, metrics);
+    const auto mini = std::span(items).subspan(u * part, part);
+    const UpdateReport report = update_policy(*model_, *optimizer_, *algorithm_, mini, options, exec_, metrics, [&](const SequenceOutcome& o) {
+      observer_.sequence(progress_.step + 1, static_cast<Index>(u), mini[o.index], o);
+    });
     rollout_policy_->updated();
     all.merge(metrics);
     if (u == 0) { first = metrics.finish(); }

@@ -36,6 +36,8 @@ class Observer {
   virtual void phase(Phase phase, Index done, Index total) = 0;
   virtual void step(const StepRecord& record) = 0;
   virtual void rollouts(Index step, std::span<const Group> groups) = 0;
+  /// One sequence of one update as the loss saw it, before the weights change. `update` counts from 0.
+  virtual void sequence(Index /*step*/, Index /*update*/, const TrainItem& /*item*/, const SequenceOutcome& /*outcome*/) {}
   virtual void evaluation(Index step, const EvalResult& result) = 0;
   /// Is the evaluation of this step on disk already (from before a resume)?
   virtual bool has_evaluation(Index step) = 0;

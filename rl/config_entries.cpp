@@ -1,5 +1,6 @@
 #include "rl/config_entries.h"
 
+#include "data/chat_template.h"
 #include "data/task.h"
 #include "model/decoder.h"
 #include "rl/advantage.h"
@@ -19,6 +20,12 @@ std::vector<std::string> advantage_choices() {
 }
 std::vector<std::string> reward_choices() {
   return Rewards::names();
+}
+
+std::vector<std::string> template_choices() {
+  std::vector<std::string> out = data::ChatTemplates::names();
+  out.insert(out.begin(), "auto");
+  return out;
 }
 
 std::vector<ParamSpec> task_specs(const std::string& name) {

@@ -12,6 +12,7 @@
 #include "rl/algorithm_registry.h"
 #include "rl/config_entries.h"
 #include "rl/loss_config.h"
+#include "rl/problems.h"
 #include "rl/reward.h"
 
 namespace minirl::rl {
@@ -112,6 +113,17 @@ std::vector<std::string> extras_of(const Config& c) {
   return out;
 }
 
+// Tokens. How long the prompts of data files are is not known before they are read: as long as they
+// may be.
+Index longest_prompt(const Config& c, const data::Task& task) {
+  if (!task.from_files()) {
+    return task.prompt_bytes_max();
+  }
+  return c.prompt.max_tokens > 0
+             ? c.prompt.max_tokens
+             : std::max<Index>(c.model.shape.max_positions - c.rollout.max_new_tokens, 1);
+}
+
 }  // namespace
 
 Index parameter_count(const ModelConfig& m) {
@@ -130,7 +142,7 @@ Plan make_plan(const LoadedConfig& loaded) {
   p.config_sha256 = loaded.hash();
   p.results_sha256 = loaded.results_hash();
   p.model = c.model.shape;
-  p.model.vocab_size = data::byte_tokenizer()->vocab_size();
+  p.model.vocab_size = open_tokenizer(c)->vocab_size();
   p.parameters = parameter_count(p.model);
 
   p.prompts_per_step = c.rollout.prompts_per_step;
@@ -201,7 +213,7 @@ Plan make_plan(const LoadedConfig& loaded) {
   }
   const auto task = data::make_task(c.task.name, c.task.params);
   p.memory =
-      memory_of(c, p.model, p.parameters, task->prompt_bytes_max() + c.rollout.max_new_tokens);
+      memory_of(c, p.model, p.parameters, longest_prompt(c, *task) + c.rollout.max_new_tokens);
   return p;
 }
 

@@ -21,6 +21,7 @@ struct Chosen {
 void add_train(CLI::App& app, Chosen& chosen);
 void add_plan(CLI::App& app, Chosen& chosen);
 void add_eval(CLI::App& app, Chosen& chosen);
+void add_prepare(CLI::App& app, Chosen& chosen);
 void add_sample(CLI::App& app, Chosen& chosen);
 void add_inspect(CLI::App& app, Chosen& chosen);
 void add_convert(CLI::App& app, Chosen& chosen);
@@ -28,6 +29,9 @@ void add_init(CLI::App& app, Chosen& chosen);
 void add_report(CLI::App& app, Chosen& chosen);
 void add_reward(CLI::App& app, Chosen& chosen);
 void add_tokenize(CLI::App& app, Chosen& chosen);
+void add_explain(CLI::App& app, Chosen& chosen);
+void add_losslab(CLI::App& app, Chosen& chosen);
+void add_reproduce(CLI::App& app, Chosen& chosen);
 void add_version(CLI::App& app, Chosen& chosen);
 
 }  // namespace minirl::cli

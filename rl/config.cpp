@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "data/prompt.h"
 #include "data/task.h"
 #include "rl/aggregation.h"
 #include "rl/algorithm_registry.h"
 #include "rl/config_entries.h"
+#include "rl/loss_config.h"
 #include "rl/model_shape.h"
 #include "rl/presets.h"
+#include "rl/reward.h"
 
 namespace minirl::rl {
 namespace {
@@ -98,18 +101,61 @@ void check_model(const Config& c, Checks& checks) {
   checks.require(m.head_dim % 2 == 0, "model.head_dim",
                  fmt::format("model.head_dim = {} is odd", m.head_dim),
                  "rotary positions turn pairs of numbers");
+  checks.require(c.train.weights_dtype == "f32" ||
+                     (c.rollout.ema_decay == 0 && c.mismatch.staleness == 0 &&
+                      c.mismatch.weights == "exact"),
+                 "train.weights_dtype",
+                 "train.weights_dtype = \"bf16\" cannot be combined with averaged, stale or rounded "
+                 "rollout weights, which are computed in fp32",
+                 "--set train.weights_dtype=f32");
+}
+
+// Files are read when the model is known (rl/problems.h); a configuration stands without them.
+void check_file_task(const Config& c, Checks& checks) {
+  checks.require(
+      c.pretrain.steps == 0, "pretrain.steps",
+      fmt::format("pretrain.steps = {}, but the task {} has no worked answers to pretrain "
+                  "on",
+                  c.pretrain.steps, c.task.name),
+      "--set pretrain.steps=0, and model.checkpoint for a trained base model");
+  const std::string& instruction = c.prompt.instruction;
+  const std::string& wanted = Rewards::find("reward", c.reward.name).instruction;
+  checks.require(
+      instruction == "auto" || instruction == "none" || data::asks_for(instruction, wanted) ||
+          data::asks_for(c.prompt.system, wanted),
+      "prompt.instruction",
+      fmt::format("prompt.instruction = \"{}\" does not ask for what the reward {} reads "
+                  "(\"{}\")",
+                  instruction, c.reward.name, wanted),
+      "write \"auto\", or \"none\" where the problems ask for it themselves");
 }
 
 void check_task(const Config& c, Checks& checks) {
   std::unique_ptr<data::Task> task;
   try {
     task = data::make_task(c.task.name, c.task.params);
+    if (task->from_files()) {
+      check_file_task(c, checks);
+      return;
+    }
     (void)task->eval_examples(c.eval.prompts);
   } catch (const Error& error) {
     checks.require(false, task == nullptr ? "task.name" : "eval.prompts", error.what(),
                    "see the [task] and [eval] tables");
     return;
   }
+  checks.require(c.eval.prompts > 0, "eval.prompts",
+                 fmt::format("eval.prompts = 0 means all problems of a data file, but the task {} "
+                             "makes its problems up",
+                             c.task.name),
+                 "--set eval.prompts=100");
+  checks.require(c.prompt.instruction == "auto" && c.prompt.system.empty() &&
+                     c.prompt.chat_template == "auto" && c.prompt.max_tokens == 0,
+                 "prompt.template",
+                 fmt::format("the table [prompt] has no effect on the task {}, whose prompts are "
+                             "complete",
+                             c.task.name),
+                 "leave it out");
   const Index longest = task->completion_bytes_max() + 1;
   checks.require(longest <= c.rollout.max_new_tokens, "rollout.max_new_tokens",
                  fmt::format("rollout.max_new_tokens = {} is too small: the longest right answer "
@@ -172,25 +218,9 @@ void check_algorithm(const Config& c, Checks& checks) {
     checks.require(false, "algorithm.name", error.what(), "see the [algorithm] table");
     return;
   }
-  const Traits& t = algorithm->traits();
-  const std::string name = fmt::format("algorithm.name = \"{}\"", c.algorithm.name);
-  checks.require(t.supports_multi_update || c.train.updates_per_rollout == 1,
-                 "train.updates_per_rollout",
-                 fmt::format("{} allows one update per rollout, but train.updates_per_rollout = {}",
-                             name, c.train.updates_per_rollout),
-                 "--set train.updates_per_rollout=1");
-  checks.require(!t.needs_reference && !t.needs_topk && !t.requires_ema_rollout, "algorithm.name",
-                 fmt::format("{} needs {}, which this version does not provide", name,
-                             t.needs_reference ? "a reference model"
-                             : t.needs_topk    ? "the top-k probabilities of the rollout"
-                                               : "averaged rollout weights"),
-                 "choose another algorithm");
-  checks.require(
-      !t.needs_seq_mean_token_mean || c.algorithm.loss_agg_mode == "seq-mean-token-mean",
-      "algorithm.loss_agg_mode",
-      fmt::format("{} is a loss of whole sequences and is averaged as seq-mean-token-mean, not {}",
-                  name, c.algorithm.loss_agg_mode),
-      "--set algorithm.loss_agg_mode=seq-mean-token-mean");
+  for (const LossConflict& conflict : loss_conflicts(*algorithm, c)) {
+    checks.require(false, conflict.key, conflict.message, conflict.hint);
+  }
 }
 
 void add_warnings(LoadedConfig& loaded) {
@@ -200,6 +230,13 @@ void add_warnings(LoadedConfig& loaded) {
     out.push_back(
         "rollout.group_size = 1: a group of one has nothing to compare with, every advantage is 0 "
         "and nothing is learnt");
+  }
+  for (const std::string& words : mismatch_words(mismatch_options(c))) {
+    out.push_back("[mismatch] is on: " + words);
+  }
+  if (c.algorithm.kl_coef > 0 && c.algorithm.kl_in == "loss" && c.algorithm.kl_estimator == "k1") {
+    out.push_back("algorithm.kl_estimator = \"k1\" in the loss: " +
+                  kl_estimator_words(KlEstimator::k1));
   }
   if (c.pretrain.steps == 0 && c.model.checkpoint.empty()) {
     out.push_back(

@@ -1,5 +1,6 @@
 #include "rl/config_entries.h"
 
+#include "data/chat_template.h"
 #include "data/task.h"
 #include "model/family.h"
 #include "model/model_presets.h"
@@ -27,6 +28,12 @@ std::vector<std::string> advantage_choices() {
 }
 std::vector<std::string> reward_choices() {
   return Rewards::names();
+}
+
+std::vector<std::string> template_choices() {
+  std::vector<std::string> out = data::ChatTemplates::names();
+  out.insert(out.begin(), "auto");
+  return out;
 }
 
 std::vector<ParamSpec> task_specs(const std::string& name) {

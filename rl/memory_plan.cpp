@@ -52,7 +52,7 @@ Index passing(const ModelConfig& m) {
 Index MemoryPlan::total() const {
   const Index turns = kv_cache >= kLargeCache ? std::max(sampling(), activations)
                                               : kv_cache + std::max(prefill, activations);
-  return weights + gradients + moments + packed + widened + turns + program;
+  return weights + gradients + moments + packed + widened + copies + turns + program;
 }
 
 MemoryPlan plan_memory(const Config& c, const MemoryShape& shape) {
@@ -78,6 +78,18 @@ MemoryPlan plan_memory(const Config& c, const MemoryShape& shape) {
     }
   }
   out.widened = (narrow_weights ? largest : 0) + (keep_packed ? 0 : largest);
+
+  // The reference policy of a KL penalty is a second model; averaged, stale and rounded rollout weights
+  // are copies of the live ones, of which one is packed.
+  Index models = c.algorithm.kl_coef > 0 ? 1 : 0;
+  Index states = c.mismatch.staleness;
+  states += c.rollout.ema_decay > 0 ? 1 : 0;
+  models += states > 0 || c.mismatch.weights != "exact" ? 1 : 0;
+  Index plain = 0;
+  for (const WeightSpec& spec : specs) {
+    plain += resident(spec.shape.numel() * kFloat);
+  }
+  out.copies = models * (plain + (keep_packed ? out.packed : 0)) + states * plain;
 
   const Index tile = kernels::kKeyTile;
   const Index longest = shape.prompt_tokens + c.rollout.max_new_tokens;

@@ -4,10 +4,12 @@
 #include "kernels/bias.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
+#include "kernels/logit_noise.h"
 #include "kernels/logprob.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
+#include "kernels/topk.h"
 
 namespace minirl::kernels {
 template __global__ void run_rows(RmsNormForward<float>, Index);
@@ -25,6 +27,9 @@ template __global__ void run_rows(EmbeddingBackward<float>, Index);
 template __global__ void run_rows(LogProb<float>, Index);
 template __global__ void run_rows(LogProbBackward<float>, Index);
 template __global__ void run_rows(SampleToken<float>, Index);
+template __global__ void run_rows(LogitNoise<float>, Index);
+template __global__ void run_rows(TopK<float>, Index);
+template __global__ void run_rows(GatherLogProb<float>, Index);
 template __global__ void run_rows(AdamW, Index);
 template __global__ void run_rows(AdamWStored<std::uint16_t, std::uint16_t>, Index);
 template __global__ void run_rows(SquaredNorm, Index);

@@ -109,11 +109,12 @@ MemoryPlan plan_memory(const Config& c, const MemoryShape& shape) {
                c.pretrain.steps > 0 ? c.pretrain.batch_sequences : 0);
   const Index tokens = std::min(c.train.tokens_per_micro, completions * longest);
   const Index layer = kept_per_layer(m, has_norms(specs));
-  const Index backward = 3 * m.ffn_size + 3 * m.hidden_size;  // gradients in flight
-  const Index top = 4 * m.hidden_size;                        // rows that are scored, normed
-  const Index kept = c.train.recompute_layers ? m.num_layers * m.hidden_size + layer
-                                              : m.num_layers * layer;
-  out.activations = tokens * (kept + backward + top) * kFloat;
+  const Index top = 4 * m.hidden_size;  // rows that are scored, normed, and their gradients
+  // Backward frees what it has used as it goes: gradients take the place of activations.
+  const Index kept = c.train.recompute_layers
+                         ? m.num_layers * m.hidden_size + std::max(layer + m.hidden_size, top)
+                         : m.num_layers * layer + m.hidden_size + top;
+  out.activations = tokens * kept * kFloat;
 
   // Rows of logits that exist at once, as ops::token_logp cuts them.
   const Index row = m.vocab_size * kFloat;

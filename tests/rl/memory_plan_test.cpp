@@ -51,11 +51,11 @@ TEST_CASE("rl/memory_plan: activations are what the tape keeps, with and without
     for (const bool recompute : {false, true}) {
       CAPTURE(family);
       CAPTURE(recompute);
-      MemoryShape shape{medium(family), 100, 2};
+      MemoryShape shape{medium(family), 40, 2};
       Config config;
       config.rollout.prompts_per_step = 4;
       config.rollout.group_size = 2;
-      config.rollout.max_new_tokens = 156;
+      config.rollout.max_new_tokens = 40;
       config.train.updates_per_rollout = 1;
       config.pretrain.steps = 0;
       config.train.recompute_layers = recompute;
@@ -65,20 +65,21 @@ TEST_CASE("rl/memory_plan: activations are what the tape keeps, with and without
       const Exec exec{.threads = 2, .arena = &arena};
       const auto model = make_decoder(shape.model, DType::f32, 1);
       model->set_recompute_layers(recompute);
-      const std::vector<Token> prompt(100, 5), completion(156, 7);
+      const std::vector<Token> prompt(40, 5), completion(40, 7);
       const std::vector<ScoredSequence> sequences(8, {prompt, completion});
       accumulate_gradients(*model, exec, sequences, {1.0, 1 << 20, true, 0},
                            [](std::size_t, std::span<const float>, std::span<const float>,
                               std::span<float> dlogp, std::span<float>) {
                              std::fill(dlogp.begin(), dlogp.end(), 1.0F);
                            });
-      // The arena also holds the packed weights and a chunk of logits; its size classes round up.
+      // The arena also holds the packed weights and the logits of the 8 x 40 scored rows, which fit one
+      // chunk; its size classes round up.
       const Index packed = plan_memory(config, shape).packed;
-      const auto peak = static_cast<Index>(arena.stats().peak_bytes) - packed - (Index{8} << 20);
+      const auto peak = static_cast<Index>(arena.stats().peak_bytes) - packed - 8 * 40 * shape.model.vocab_size * 4;
       CAPTURE(planned);
       CAPTURE(peak);
-      CHECK(ratio(planned, peak) > 0.85);
-      CHECK(ratio(planned, peak) < 1.15);
+      CHECK(ratio(planned, peak) > 0.8);
+      CHECK(ratio(planned, peak) < 1.2);
     }
   }
 }

@@ -190,8 +190,9 @@ TEST_CASE("cli: a run that will not fit is refused before it starts, with advice
     const rlimit limit{rlim_t{4} << 30, rlim_t{4} << 30};
     setrlimit(RLIMIT_AS, &limit);
   };
-  const std::vector<std::string> large = {"train", "qwen3.toml", "--set", "model.preset=qwen3-0.6b",
-                                          "--set", "model.vocab_size=0", "--set", "train.steps=0"};
+  const std::vector<std::string> large = {
+      "train", "qwen3.toml", "--set", "model.hidden_size=4096", "--set", "model.ffn_size=16384",
+      "--set", "model.num_layers=8"};
   const auto r = dir.run(large, small);
   CHECK(r.code == static_cast<int>(Exit::out_of_memory));
   CHECK_MESSAGE(contains(r.err, "it was not started"), r.err);

@@ -337,6 +337,23 @@ std::optional<Quotient> NormalForms::of(int node) {
         }
         return std::nullopt;
       }
+      if (n.text == "arrange" && values.size() == 2) {
+        const auto second = small_integer(values[1]);
+        if (!first || !second || *first < 0 || *second < 0 || *second > *first) {
+          return std::nullopt;
+        }
+        const Rational chosen(binomial(*first, *second, budget_));
+        const Rational orders(factorial(*second, budget_));
+        return Quotient{constant(multiply(chosen, orders, budget_)), constant(1)};
+      }
+      if (n.text == "mod" && values.size() == 2) {
+        if (!is_integer(values[0]) || !is_integer(values[1]) || values[1] <= 0) {
+          return std::nullopt;
+        }
+        const Integer modulus = numerator(values[1]);
+        const Integer rest = numerator(values[0]) % modulus;
+        return Quotient{constant(Rational(rest < 0 ? Integer(rest + modulus) : rest)), constant(1)};
+      }
       if (n.text == "floor" || n.text == "ceil") {
         const Integer above = numerator(values[0]);
         const Integer below = denominator(values[0]);

@@ -4,6 +4,7 @@
 
 #include "rl/verifier/ball.h"
 #include "rl/verifier/equal.h"
+#include "rl/verifier/words.h"
 
 namespace minirl::rl::verifier {
 namespace {
@@ -252,6 +253,14 @@ std::optional<NumberSet> NumberSets::link(int left, const std::string& op, int r
 std::optional<NumberSet> NumberSets::conditions(int node) {
   const Node n = tree_[node];
   if (n.kind == Kind::relation) {
+    // f(2) < f(1) < f(4) orders names; it bounds no single symbol.
+    std::size_t open_sides = 0;
+    for (const int kid : n.kids) {
+      open_sides += free_symbols(tree_, {kid}, budget_).empty() ? 0 : 1;
+    }
+    if (open_sides > 1 && n.kids.size() > 2) {
+      return std::nullopt;
+    }
     NumberSet out{{}};
     for (std::size_t i = 0; i < n.ops.size(); ++i) {
       const auto s = link(n.kids[i], n.ops[i], n.kids[i + 1]);
@@ -269,8 +278,9 @@ std::optional<NumberSet> NumberSets::conditions(int node) {
     std::optional<NumberSet> all;
     NumberSet any;
     for (const int kid : n.kids) {
-      // "x >= 0, 1": the name goes on
-      if (tree_[kid].kind != Kind::relation) {
+      // "x >= 0, 1": the name goes on; (0,1) or (2,3): a union
+      const bool interval = n.text == "or" && tree_[kid].kind == Kind::tuple;
+      if (tree_[kid].kind != Kind::relation && !interval) {
         return std::nullopt;
       }
       const auto s = conditions(kid);
@@ -293,16 +303,12 @@ std::optional<NumberSet> NumberSets::of(int node) {
   const Node n = tree_[node];
   switch (n.kind) {
     case Kind::symbol:
-      if (n.text == "reals") {
+      if (n.text == "reals" || n.text == "R") {
         return NumberSet{{}};
       }
       return std::nullopt;
     case Kind::text:
-      if (n.text == "all real numbers" || n.text == "all reals" || n.text == "all real" ||
-          n.text == "real numbers") {
-        return NumberSet{{}};
-      }
-      return std::nullopt;
+      return says_all_reals(n.text) ? std::optional<NumberSet>(NumberSet{{}}) : std::nullopt;
     case Kind::set: {
       NumberSet out;
       for (const int kid : n.kids) {
@@ -327,15 +333,19 @@ std::optional<NumberSet> NumberSets::of(int node) {
         if (!negative) {
           return std::nullopt;
         }
+        if (!i.low_open) {
+          return std::nullopt;  // infinity is no member
+        }
         i.low = kInfinite;
-        i.low_open = true;
       }
       if (infinity(i.high, negative)) {
         if (negative) {
           return std::nullopt;
         }
+        if (!i.high_open) {
+          return std::nullopt;
+        }
         i.high = kInfinite;
-        i.high_open = true;
       }
       for (const int end : {i.low, i.high}) {
         if (end != kInfinite && !free_symbols(tree_, {end}, budget_).empty()) {

@@ -57,6 +57,9 @@ struct LogProbOptions {
   bool entropy = false;   // also give the entropy of every row
   Index vocabulary = 0;   // ids that exist; rows of the head above it are padding. 0 = all
   Index chunk_rows = 0;   // rows of logits held at once; 0 = chosen to stay below 8 MiB. Changes no bit
+  // Further ids of every row whose log-probabilities are wanted too, not differentiated (topk.2):
+  Tensor topk_ids = {};   // (N, K) i32, or empty
+  Tensor topk_logp = {};  // (N, K), written by forward
 };
 /// log softmax(h w^T / T)[target] without ever holding N x V logits: chunks of rows, computed again in
 /// backward. h (N, D), w (V, D), targets (N) i32. Result (1, N), or (2, N) with the entropies in
@@ -68,11 +71,17 @@ struct SampleOptions {
   Index vocabulary = 0;
   bool greedy = false;   // the most likely token; log-probabilities are still those at `temperature`
   bool entropy = false;
+  Index topk = 0;  // also give the K most likely ids and their log mu (topk.1)
+  // Faults on purpose (rl/mismatch.h): noise on the logits (noise.1), and log-probabilities that are
+  // recorded at another temperature than the token was drawn at.
+  double logit_noise = 0;         // standard deviation; 0: none
+  double record_temperature = 0;  // 0: `temperature`
 };
 struct SampledTokens {
   Tensor token;    // (N) i32
   Tensor logp;     // (N) log mu of the drawn token: the same program as token_logp (R6)
   Tensor entropy;  // (N) if asked for
+  Tensor topk_ids, topk_logp;  // (N, K) if asked for
 };
 /// Draws one token a row from softmax(h w^T / T) by Gumbel-max with the row's key and position. Not
 /// differentiated.                                                                           (smp.1)

@@ -50,7 +50,8 @@ void train(const ModelConfig& c, const Exec& exec, Index sequences, Index length
   for (Index i = 0; i < sequences; ++i) { text.push_back(tokens(length + 1, static_cast<std::uint64_t>(i), c.vocab_size)); }
   for (const auto& t : text) { batch.push_back({std::span(t).first(1), std::span(t).subspan(1)}); }
   const double t = bench::measure_seconds(seconds, [&] {
-    rl::accumulate_gradients(*model, exec, batch, {1.0, 4096, false, 0}, [](std::size_t, std::span<const float>, std::span<const float>, std::span<float> d, std::span<float>) {
+    rl::accumulate_gradients(*model, exec, batch, {1.0, 4096, false, 0}, [](std::size_t, const rl::SequenceScores&, const rl::SequenceSeeds& seeds) {
+      const auto d = seeds.dlogp;
       for (float& x : d) { x = -1e-4F; }
     });
     optimizer.step(1e-6, exec);

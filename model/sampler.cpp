@@ -78,7 +78,8 @@ class Generation {
     const Pass pass{tape_, &cache_};
     const Var h = model_.head_input(pass, model_.hidden(pass, batch), rows);
     const ops::SampledTokens drawn =
-        ops::sample_tokens(exec_, h.value, model_.head(), keys_, draws_, {options_.temperature, options_.vocabulary, options_.greedy, false});
+        ops::sample_tokens(exec_, h.value, model_.head(), keys_, draws_, {options_.temperature, options_.vocabulary, options_.greedy, false,
+                                                                                  options_.topk, options_.logit_noise, options_.record_temperature});
     take(drawn);
     ++stats_.decode_steps;
     stats_.new_tokens += static_cast<Index>(count);
@@ -146,7 +147,13 @@ class Generation {
       Completion& c = results_[r.request][r.sample];
       const Token token = drawn.token.data<std::int32_t>()[i];
       c.ids.push_back(token);
-      c.logp.push_back(drawn.logp.dtype() == DType::f32 ? drawn.logp.data<float>()[i] : static_cast<float>(drawn.logp.data<double>()[i]));
+      const auto as_float = [](const Tensor& t, std::size_t at) { return t.dtype() == DType::f32 ? t.data<float>()[at] : static_cast<float>(t.data<double>()[at]); };
+      c.logp.push_back(as_float(drawn.logp, i));
+      const auto K = static_cast<std::size_t>(options_.topk);
+      for (std::size_t k = i * K; k < (i + 1) * K; ++k) {
+        c.topk_ids.push_back(drawn.topk_ids.data<std::int32_t>()[k]);
+        c.topk_logp.push_back(as_float(drawn.topk_logp, k));
+      }
       c.stopped = std::find(options_.stop_ids.begin(), options_.stop_ids.end(), token) != options_.stop_ids.end();
       if (c.stopped || static_cast<Index>(c.ids.size()) >= options_.max_new_tokens) {
         cache_.release(r.kv);  // its slot is free at once

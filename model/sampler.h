@@ -17,6 +17,10 @@ struct SamplerOptions {
   Index max_batch = 64;         // sequences decoded at once; changes no bit
   std::vector<Token> stop_ids;  // the first of these ends a completion and belongs to it
   Index vocabulary = 0;         // ids that may be sampled; 0 = all rows of the head
+  Index topk = 0;               // record the K most likely ids of every position too
+  // Faults on purpose (rl/mismatch.h).
+  double logit_noise = 0;         // standard deviation of the noise on every logit
+  double record_temperature = 0;  // log mu at another temperature than the tokens'; 0: the same
 };
 
 /// A prompt and the keys of its samples: one completion a key. The prompt is computed once (its keys and
@@ -29,6 +33,8 @@ struct SampleRequest {
 struct Completion {
   std::vector<Token> ids;      // with the stop token if there was one
   std::vector<float> logp;     // log mu of each id at the sampling temperature
+  std::vector<Token> topk_ids;   // (T, K) row-major, most likely first; empty unless asked for
+  std::vector<float> topk_logp;  // (T, K) their log mu
   bool stopped = false;        // false: ended by max_new_tokens
 };
 

@@ -15,7 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormatVersion = 1;
+constexpr int kFormatVersion = 2;  // 2: examples, rollout_policy.safetensors
+constexpr const char* kRolloutPolicyFile = "rollout_policy.safetensors";
 
 std::string_view phase_name(Phase phase) { return phase == Phase::pretrain ? "pretrain" : "train"; }
 
@@ -66,6 +67,13 @@ void remove_old(const fs::path& checkpoints, Index keep) {
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) { take_away(all[i]); }
 }
 
+// Readers of safetensors sort by name: a number keeps the order.
+StateTensors numbered(const StateTensors& state) {
+  StateTensors out;
+  for (const auto& [name, tensor] : state) { out.emplace_back(fmt::format("{:06}.{}", out.size(), name), tensor); }
+  return out;
+}
+
 std::string file_hash(const fs::path& path) { return sha256_hex(read_file(path)); }
 
 }  // namespace
@@ -73,7 +81,7 @@ std::string file_hash(const fs::path& path) { return sha256_hex(read_file(path))
 std::string checkpoint_name(const Progress& p) { return fmt::format("{}-{:06}", p.phase == Phase::pretrain ? "pretrain" : "step", p.step); }
 
 fs::path save_checkpoint(const fs::path& checkpoints, const Progress& progress, const Decoder& model, Optimizer& optimizer,
-                         const data::Tokenizer& tokenizer, Index keep) {
+                         const data::Tokenizer& tokenizer, Index keep, const StateTensors& rollout_policy) {
   make_directory(checkpoints);
   const fs::path final_path = checkpoints / checkpoint_name(progress);
   const fs::path temporary = checkpoints / (".tmp-" + checkpoint_name(progress));
@@ -84,6 +92,7 @@ fs::path save_checkpoint(const fs::path& checkpoints, const Progress& progress, 
     save_pretrained(temporary, model, {tokenizer.eos(), -1, tokenizer.eos()});
     tokenizer.save(temporary);
     write_safetensors(temporary / "optimizer.safetensors", optimizer.state());
+    if (!rollout_policy.empty()) { write_safetensors(temporary / kRolloutPolicyFile, numbered(rollout_policy)); }
     Json files = Json::object();
     std::vector<fs::path> names;
     for (const auto& entry : fs::directory_iterator(temporary)) { names.push_back(entry.path().filename()); }
@@ -94,6 +103,7 @@ fs::path save_checkpoint(const fs::path& checkpoints, const Progress& progress, 
     const Json doc = {{"format", kFormatVersion},
                       {"phase", phase_name(progress.phase)},
                       {"step", progress.step},
+                      {"examples", progress.examples},
                       {"optimizer_steps", optimizer.steps()},
                       {"results_hash", progress.results_hash},
                       {"weights_hash", model.params().hash()},
@@ -120,7 +130,7 @@ Progress verify_checkpoint(const fs::path& directory) {
     if (doc.at("format").get<int>() != kFormatVersion) { bad(fmt::format("its format is {}, this program reads {}", doc.at("format").get<int>(), kFormatVersion)); }
     const auto phase = doc.at("phase").get<std::string>();
     if (phase != "pretrain" && phase != "train") { bad(fmt::format("progress.json names an unknown phase '{}'", phase)); }
-    p = {phase == "pretrain" ? Phase::pretrain : Phase::train, doc.at("step").get<Index>(), doc.at("results_hash").get<std::string>(), doc.at("weights_hash").get<std::string>()};
+    p = {phase == "pretrain" ? Phase::pretrain : Phase::train, doc.at("step").get<Index>(), doc.at("results_hash").get<std::string>(), doc.at("weights_hash").get<std::string>(), doc.at("examples").get<Index>()};
     for (const auto& [name, want] : doc.at("files").items()) {
       const fs::path file = directory / name;
       if (fs::path(name).filename() != name || !fs::is_regular_file(file)) { bad(fmt::format("{} is missing", name)); }
@@ -143,6 +153,17 @@ Found newest_checkpoint(const fs::path& checkpoints) {
     } catch (const Error& e) { found.skipped.push_back(e.what()); }
   }
   return found;
+}
+
+StateTensors load_rollout_policy(const fs::path& directory) {
+  StateTensors out;
+  if (!fs::exists(directory / kRolloutPolicyFile)) { return out; }
+  const SafetensorsFile file(directory / kRolloutPolicyFile);
+  for (const auto& [name, entry] : file.entries()) {  // sorted by name
+    if (name.size() < 8 || name[6] != '.') { fail(Exit::usage, fmt::format("checkpoint '{}': {} holds a tensor '{}' without its number", directory.string(), kRolloutPolicyFile, name)); }
+    out.emplace_back(name.substr(7), file.read(name));
+  }
+  return out;
 }
 
 void load_checkpoint(const fs::path& directory, Decoder& model, Optimizer& optimizer) {

@@ -23,15 +23,20 @@ struct Progress {
   Index step = 0;                 // finished steps of this phase
   std::string results_hash;       // of the config keys that decide results
   std::string weights_hash;       // SHA-256 of the parameters, checked after loading
+  Index examples = 0;             // training examples used so far (more than steps * prompts under dynamic sampling)
 };
 
 /// "pretrain-000200" or "step-000040".
 std::string checkpoint_name(const Progress& progress);
 
+/// Named tensors, in order.
+using StateTensors = std::vector<std::pair<std::string, Tensor>>;
+
 /// Writes checkpoints/NAME and removes older ones beyond `keep` (0 = keep all; step-000000, the base model,
 /// always stays). Throws Error(runtime) when the disk is full or the like; older checkpoints stay as they were.
 std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints, const Progress& progress, const Decoder& model,
-                                      Optimizer& optimizer, const data::Tokenizer& tokenizer, Index keep);
+                                      Optimizer& optimizer, const data::Tokenizer& tokenizer, Index keep,
+                                      const StateTensors& rollout_policy = {});
 
 /// Reads progress.json and checks every file against it. Throws Error(usage) that says what is wrong.
 Progress verify_checkpoint(const std::filesystem::path& directory);
@@ -43,6 +48,10 @@ struct Found {
 };
 /// The newest whole checkpoint, if any.
 Found newest_checkpoint(const std::filesystem::path& checkpoints);
+
+/// The rollout policy's own weights (rl/rollout_policy.h) of a checkpoint, in the order in which they were
+/// given to save_checkpoint; empty if it has none.
+StateTensors load_rollout_policy(const std::filesystem::path& directory);
 
 /// Loads weights, moments and counters.
 void load_checkpoint(const std::filesystem::path& directory, Decoder& model, Optimizer& optimizer);

@@ -6,6 +6,7 @@
 #include "rl/aggregation.h"
 #include "rl/algorithm_registry.h"
 #include "rl/config_entries.h"
+#include "rl/loss_config.h"
 #include "rl/presets.h"
 
 namespace minirl::rl {
@@ -171,25 +172,9 @@ void check_algorithm(const Config& c, Checks& checks) {
     checks.require(false, "algorithm.name", error.what(), "see the [algorithm] table");
     return;
   }
-  const Traits& t = algorithm->traits();
-  const std::string name = fmt::format("algorithm.name = \"{}\"", c.algorithm.name);
-  checks.require(t.supports_multi_update || c.train.updates_per_rollout == 1,
-                 "train.updates_per_rollout",
-                 fmt::format("{} allows one update per rollout, but train.updates_per_rollout = {}",
-                             name, c.train.updates_per_rollout),
-                 "--set train.updates_per_rollout=1");
-  checks.require(!t.needs_reference && !t.needs_topk && !t.requires_ema_rollout, "algorithm.name",
-                 fmt::format("{} needs {}, which this version does not provide", name,
-                             t.needs_reference ? "a reference model"
-                             : t.needs_topk    ? "the top-k probabilities of the rollout"
-                                               : "averaged rollout weights"),
-                 "choose another algorithm");
-  checks.require(
-      !t.needs_seq_mean_token_mean || c.algorithm.loss_agg_mode == "seq-mean-token-mean",
-      "algorithm.loss_agg_mode",
-      fmt::format("{} is a loss of whole sequences and is averaged as seq-mean-token-mean, not {}",
-                  name, c.algorithm.loss_agg_mode),
-      "--set algorithm.loss_agg_mode=seq-mean-token-mean");
+  for (const LossConflict& conflict : loss_conflicts(*algorithm, c)) {
+    checks.require(false, conflict.key, conflict.message, conflict.hint);
+  }
 }
 
 void add_warnings(LoadedConfig& loaded) {
@@ -199,6 +184,13 @@ void add_warnings(LoadedConfig& loaded) {
     out.push_back(
         "rollout.group_size = 1: a group of one has nothing to compare with, every advantage is 0 "
         "and nothing is learnt");
+  }
+  for (const std::string& words : mismatch_words(mismatch_options(c))) {
+    out.push_back("[mismatch] is on: " + words);
+  }
+  if (c.algorithm.kl_coef > 0 && c.algorithm.kl_in == "loss" && c.algorithm.kl_estimator == "k1") {
+    out.push_back("algorithm.kl_estimator = \"k1\" in the loss: " +
+                  kl_estimator_words(KlEstimator::k1));
   }
   if (c.pretrain.steps == 0 && c.model.checkpoint.empty()) {
     out.push_back(

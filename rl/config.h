@@ -51,6 +51,9 @@ struct RolloutConfig {
   double temperature = 1.0;
   Index max_new_tokens = 48;  // the end token included
   Index max_batch = 256;      // sequences decoded at once; changes no bit
+  bool dynamic_sampling = false;  // DAPO: prompts whose completions all score the same are replaced
+  Index dynamic_max_batches = 10;  // batches of prompts before giving up; 0: no limit
+  double ema_decay = 0;  // rollouts of averaged weights; 0: of the live ones
 };
 
 struct TrainConfig {
@@ -73,6 +76,27 @@ struct AlgorithmConfig {
   Index horizon = 0;  // tokens; 0: rollout.max_new_tokens
   std::string advantage = "group-mean";
   bool normalize_adv_by_std = false;
+  bool mask_truncated = false;           // completions without end token are left out of the loss
+  std::string fully_masked = "count";    // such a sequence in the denominator: count | exclude
+  double entropy_coef = 0;               // loss -= entropy_coef * H
+  double kl_coef = 0;                    // penalty to a reference policy; 0: none
+  std::string kl_estimator = "k3";       // k1 | k2 | k3 | k1+ | k3+
+  std::string kl_in = "loss";            // loss | reward
+  bool kl_importance_weighted = false;   // loss: the penalty times pi/mu
+  bool kl_kept_tokens_only = false;      // loss: not on tokens that the mask dropped
+  std::string kl_reference;              // checkpoint folder; empty: the weights before step 1
+  std::string correction = "none";       // of pi_old/mu, for losses anchored at pi_old
+  double correction_cap = 0;             // 0: the usual value of the correction
+  double correction_low = 0, correction_high = 0;  // 0: the usual values
+};
+
+/// A rollout engine that disagrees with the trainer, on purpose (rl/mismatch.h).
+struct MismatchConfig {
+  std::string weights = "exact";  // exact | bf16 | e4m3 | int8
+  double logit_noise = 0;
+  Index staleness = 0;  // optimizer updates
+  bool untempered_logp = false;
+  double top_p = 1;  // nucleus of the draw, log mu not renormalised
 };
 
 struct RewardConfig {
@@ -110,6 +134,7 @@ struct Config {
   RolloutConfig rollout;
   TrainConfig train;
   AlgorithmConfig algorithm;
+  MismatchConfig mismatch;
   RewardConfig reward;
   EvalConfig eval;
   CheckpointConfig checkpoint;

@@ -3,6 +3,9 @@
 #include "rl/aggregation.h"
 #include "rl/config.h"
 #include "rl/config_entries.h"
+#include "rl/kl_penalty.h"
+#include "rl/mismatch.h"
+#include "rl/rollout_correction.h"
 
 namespace minirl::rl {
 namespace {
@@ -37,12 +40,10 @@ void bind_instead(Schema& s) {
   s.instead("train.epochs", "write train.steps (rollouts)");
   s.instead("train.clip_grad", "write train.max_grad_norm");
   s.instead("train.clip_norm", "write train.max_grad_norm");
-  s.instead("train.kl_coef",
-            "this version has no reference-model penalty; the algorithms are anchored at the "
-            "rollout policy");
-  s.instead("algorithm.kl_coef",
-            "this version has no reference-model penalty; the algorithms are anchored at the "
-            "rollout policy");
+  s.instead("train.kl_coef", "write algorithm.kl_coef");
+  s.instead("algorithm.beta", "the penalty to a reference policy is algorithm.kl_coef");
+  s.instead("algorithm.kl_loss_coef", "write algorithm.kl_coef");
+  s.instead("algorithm.entropy_coeff", "write algorithm.entropy_coef");
   s.instead("algorithm.scale_rewards", "write algorithm.normalize_adv_by_std");
   s.instead("eval.n", "write eval.samples");
 }
@@ -103,6 +104,13 @@ void bind(Schema& s, Config& c) {
   s.field("max_batch", &c.rollout.max_batch, between(1, 65536),
           "sequences decoded at once (memory and speed only)")
       .no_effect_on_results();
+  s.field("dynamic_sampling", &c.rollout.dynamic_sampling,
+          "replace prompts whose completions all score the same (DAPO)");
+  s.field("dynamic_max_batches", &c.rollout.dynamic_max_batches, kCountOrNone,
+          "dynamic sampling: batches of prompts_per_step prompts before it gives up; 0: no limit");
+  s.field("ema_decay", &c.rollout.ema_decay, from_below(0, 1),
+          "rollouts of averaged weights, a <- d a + (1 - d) theta after every update; 0: of the "
+          "live weights");
 
   s.table("train", "reinforcement learning");
   s.field("steps", &c.train.steps, kCountOrNone,
@@ -138,6 +146,48 @@ void bind(Schema& s, Config& c) {
   s.field("advantage", &c.algorithm.advantage, advantage_choices(), "baseline within a group");
   s.field("normalize_adv_by_std", &c.algorithm.normalize_adv_by_std,
           "divide advantages by the group's standard deviation");
+  s.field("mask_truncated", &c.algorithm.mask_truncated,
+          "leave completions without end token out of the loss (they stay in their group's "
+          "baseline)");
+  s.field("fully_masked", &c.algorithm.fully_masked, {"count", "exclude"},
+          "a sequence that is left out: count it in means over sequences (adding 0), or exclude it");
+  s.field("entropy_coef", &c.algorithm.entropy_coef, between(-10, 10),
+          "loss -= entropy_coef * entropy, aggregated like the loss");
+  s.field("kl_coef", &c.algorithm.kl_coef, between(0, 1000),
+          "penalty to a reference policy, per token; 0: none");
+  s.field("kl_estimator", &c.algorithm.kl_estimator, kl_estimator_names(),
+          "k1, k2, k3, or the value of k1 / k3 with the gradient of k2 (k1+, k3+)");
+  s.field("kl_in", &c.algorithm.kl_in, {"loss", "reward"},
+          "where the penalty goes: a term of the loss, or subtracted from the reward before "
+          "advantages");
+  s.field("kl_importance_weighted", &c.algorithm.kl_importance_weighted,
+          "kl_in = loss: multiply the penalty by pi/mu");
+  s.field("kl_kept_tokens_only", &c.algorithm.kl_kept_tokens_only,
+          "kl_in = loss: no penalty on tokens that the loss masked");
+  s.field("kl_reference", &c.algorithm.kl_reference,
+          "folder of the reference model; empty: the weights before the first train step");
+  s.field("correction", &c.algorithm.correction, correction_names(),
+          "weight made of pi_old/mu, for losses whose weight is anchored at pi_old");
+  s.field("correction_cap", &c.algorithm.correction_cap, at_least(0),
+          "tis, mis: the cap; 0: the usual one (2; mis 3)");
+  s.field("correction_low", &c.algorithm.correction_low, at_least(0),
+          "icepop, geometric-mask: lower limit; 0: the usual one (0.5; 0.999)");
+  s.field("correction_high", &c.algorithm.correction_high, at_least(0),
+          "icepop, geometric-mask: upper limit; 0: the usual one (5; 1.001)");
+
+  s.table("mismatch",
+          "a rollout engine that disagrees with the trainer, on purpose; all off by default");
+  s.field("weights", &c.mismatch.weights, rollout_weights_names(),
+          "how the rollout engine stores weights");
+  s.field("logit_noise", &c.mismatch.logit_noise, between(0, 100),
+          "standard deviation of seeded noise on every logit of the rollout");
+  s.field("staleness", &c.mismatch.staleness, between(0, 4096),
+          "rollouts come from the weights so many optimizer updates ago");
+  s.field("untempered_logp", &c.mismatch.untempered_logp,
+          "log mu is recorded at temperature 1 while tokens are drawn at rollout.temperature");
+  s.field("top_p", &c.mismatch.top_p, above_to(0, 1),
+          "tokens are drawn from the nucleus of this mass while log mu is that of the whole "
+          "vocabulary; 1: off");
 
   s.table("reward", "the score of a completion");
   s.field("name", &c.reward.name, reward_choices(), "a registered reward");

@@ -11,15 +11,17 @@ Index run_tokens(const ScoredSequence& s) { return static_cast<Index>(s.prompt.s
 struct Prepared {
   Ragged batch;
   Tensor rows, targets;        // (M) which rows are scored and on what
+  Tensor topk_ids, topk_logp;  // (M, K), where asked for
   std::vector<Index> offset;   // (S + 1) into the M scored tokens
 };
 
-Prepared prepare(std::span<const ScoredSequence> sequences, const Exec& exec) {
+Prepared prepare(std::span<const ScoredSequence> sequences, Index topk, const Exec& exec) {
   std::vector<std::vector<Token>> joined;
   std::vector<std::span<const Token>> spans;
   joined.reserve(sequences.size());
   std::vector<std::int32_t> rows;
   std::vector<std::int32_t> targets;
+  std::vector<std::int32_t> topk_ids;
   std::vector<Index> offset = {0};
   Index first = 0;
   for (const ScoredSequence& s : sequences) {
@@ -31,14 +33,29 @@ Prepared prepare(std::span<const ScoredSequence> sequences, const Exec& exec) {
       rows.push_back(static_cast<std::int32_t>(first + static_cast<Index>(s.prompt.size() + t) - 1));
       targets.push_back(s.completion[t]);
     }
+    if (topk > 0) {
+      MINIRL_CHECK(s.topk_ids.size() == s.completion.size() * static_cast<std::size_t>(topk), "{} ids for {} tokens and K = {}", s.topk_ids.size(), s.completion.size(), topk);
+      topk_ids.insert(topk_ids.end(), s.topk_ids.begin(), s.topk_ids.end());
+    }
     offset.push_back(static_cast<Index>(targets.size()));
     first += run_tokens(s);
   }
   const auto m = static_cast<Index>(rows.size());
-  return {pack_sequences(spans, exec), Tensor::from<std::int32_t>({m}, rows, exec), Tensor::from<std::int32_t>({m}, targets, exec), std::move(offset)};
+  Prepared p{pack_sequences(spans, exec), Tensor::from<std::int32_t>({m}, rows, exec), Tensor::from<std::int32_t>({m}, targets, exec), {}, {}, std::move(offset)};
+  if (topk > 0) {
+    p.topk_ids = Tensor::from<std::int32_t>({m, topk}, topk_ids, exec);
+    p.topk_logp = Tensor::empty({m, topk}, DType::f32, exec);
+  }
+  return p;
 }
 
-ops::LogProbOptions head_options(const MicroBatchOptions& o) { return {o.temperature, o.entropy, o.vocabulary, 0}; }
+ops::LogProbOptions head_options(const MicroBatchOptions& o, const Prepared& p) { return {o.temperature, o.entropy, o.vocabulary, 0, p.topk_ids, p.topk_logp}; }
+
+// (T, K) of sequence s.
+std::span<const float> topk_part(const Prepared& p, std::size_t s, Index topk) {
+  if (topk == 0) { return {}; }
+  return p.topk_logp.span<float>().subspan(static_cast<std::size_t>(p.offset[s] * topk), static_cast<std::size_t>((p.offset[s + 1] - p.offset[s]) * topk));
+}
 
 }  // namespace
 
@@ -68,9 +85,9 @@ MicroBatchReport accumulate_gradients(Decoder& model, const Exec& exec, std::spa
   MINIRL_CHECK(model.dtype() == DType::f32, "training runs in f32, not {}", name(model.dtype()));
   MicroBatchReport report;
   for (const auto& [begin, end] : cut_micro_batches(sequences, options.tokens_per_micro)) {
-    const Prepared p = prepare(sequences.subspan(begin, end - begin), exec);
+    const Prepared p = prepare(sequences.subspan(begin, end - begin), options.topk, exec);
     Tape tape(true, exec);
-    const Var logp = model.token_logp({tape, nullptr}, p.batch, p.rows, p.targets, head_options(options));
+    const Var logp = model.token_logp({tape, nullptr}, p.batch, p.rows, p.targets, head_options(options, p));
     Tensor seed = Tensor::zeros(logp.value.shape(), DType::f32, exec);
     const Index m = p.targets.numel();
     const auto part = [&](Tensor& t, Index row, std::size_t s) -> std::span<float> {
@@ -78,8 +95,8 @@ MicroBatchReport accumulate_gradients(Decoder& model, const Exec& exec, std::spa
     };
     Tensor values = logp.value;
     for (std::size_t s = 0; s < end - begin; ++s) {
-      gradient(begin + s, part(values, 0, s), options.entropy ? part(values, 1, s) : std::span<float>{}, part(seed, 0, s),
-               options.entropy ? part(seed, 1, s) : std::span<float>{});
+      const SequenceScores scores{part(values, 0, s), options.entropy ? part(values, 1, s) : std::span<float>{}, topk_part(p, s, options.topk)};
+      gradient(begin + s, scores, {part(seed, 0, s), options.entropy ? part(seed, 1, s) : std::span<float>{}});
     }
     tape.backward(logp, std::move(seed));
     ++report.micro_batches;
@@ -89,17 +106,32 @@ MicroBatchReport accumulate_gradients(Decoder& model, const Exec& exec, std::spa
   return report;
 }
 
-std::vector<std::vector<float>> score_sequences(Decoder& model, const Exec& exec, std::span<const ScoredSequence> sequences,
+std::vector<SequenceLogp> score_sequences(Decoder& model, const Exec& exec, std::span<const ScoredSequence> sequences,
                                                 const MicroBatchOptions& options) {
-  std::vector<std::vector<float>> out;
+  std::vector<SequenceLogp> out;
   for (const auto& [begin, end] : cut_micro_batches(sequences, options.tokens_per_micro)) {
-    const Prepared p = prepare(sequences.subspan(begin, end - begin), exec);
+    const Prepared p = prepare(sequences.subspan(begin, end - begin), options.topk, exec);
     Tape tape(false, exec);
-    const Var logp = model.token_logp({tape, nullptr}, p.batch, p.rows, p.targets, head_options(options));
+    const Var logp = model.token_logp({tape, nullptr}, p.batch, p.rows, p.targets, head_options(options, p));
     const auto values = logp.value.span<float>();
     for (std::size_t s = 0; s < end - begin; ++s) {
-      out.emplace_back(values.begin() + p.offset[s], values.begin() + p.offset[s + 1]);
+      const auto topk = topk_part(p, s, options.topk);
+      out.push_back({{values.begin() + p.offset[s], values.begin() + p.offset[s + 1]}, {topk.begin(), topk.end()}});
     }
+  }
+  return out;
+}
+
+std::vector<std::vector<double>> score_sequences_f64(Decoder& model, const Exec& exec, std::span<const ScoredSequence> sequences,
+                                                     const MicroBatchOptions& options) {
+  MINIRL_CHECK(model.dtype() == DType::f64 && options.topk == 0, "a model in {}, K = {}", name(model.dtype()), options.topk);
+  std::vector<std::vector<double>> out;
+  for (const auto& [begin, end] : cut_micro_batches(sequences, options.tokens_per_micro)) {
+    const Prepared p = prepare(sequences.subspan(begin, end - begin), 0, exec);
+    Tape tape(false, exec);
+    const Var logp = model.token_logp({tape, nullptr}, p.batch, p.rows, p.targets, head_options(options, p));
+    const auto values = logp.value.span<double>();
+    for (std::size_t s = 0; s < end - begin; ++s) { out.emplace_back(values.begin() + p.offset[s], values.begin() + p.offset[s + 1]); }
   }
   return out;
 }

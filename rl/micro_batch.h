@@ -13,6 +13,8 @@ namespace minirl::rl {
 struct ScoredSequence {
   std::span<const Token> prompt;      // at least one token
   std::span<const Token> completion;  // at least one token
+  // (T, K) further ids of every position to evaluate (MicroBatchOptions::topk), row-major.
+  std::span<const Token> topk_ids = {};
 };
 
 struct MicroBatchOptions {
@@ -20,17 +22,26 @@ struct MicroBatchOptions {
   Index tokens_per_micro = 4096;  // a memory setting: changes no bit (R10)
   bool entropy = false;
   Index vocabulary = 0;
+  Index topk = 0;  // K of ScoredSequence::topk_ids
 };
 
 /// Ranges [begin, end) of sequences whose tokens fit the budget, in order. Throws Error(usage) when one
 /// sequence alone does not fit.
 std::vector<std::pair<std::size_t, std::size_t>> cut_micro_batches(std::span<const ScoredSequence> sequences, Index tokens_per_micro);
 
-/// Called once a sequence in order: from its log-probabilities (and entropies in nats, if asked for) it
-/// writes d loss / d logp of every completion token, and d loss / d entropy into `dentropy` (zeroed; empty
-/// unless asked for).
-using SequenceGradient = std::function<void(std::size_t sequence, std::span<const float> logp, std::span<const float> entropy,
-                                            std::span<float> dlogp, std::span<float> dentropy)>;
+/// What the forward pass says about one sequence of T completion tokens.
+struct SequenceScores {
+  std::span<const float> logp;       // (T) log pi
+  std::span<const float> entropy;    // (T) nats; empty unless asked for
+  std::span<const float> topk_logp;  // (T, K) log pi of topk_ids; empty unless asked for
+};
+/// What the loss answers: d loss / d logp and d loss / d entropy of every token (both zeroed before;
+/// the second is empty unless entropies were asked for).
+struct SequenceSeeds {
+  std::span<float> dlogp, dentropy;
+};
+/// Called once a sequence, in order.
+using SequenceGradient = std::function<void(std::size_t sequence, const SequenceScores& scores, const SequenceSeeds& seeds)>;
 
 struct MicroBatchReport {
   Index micro_batches = 0, tokens = 0, largest_tokens = 0;
@@ -41,8 +52,16 @@ struct MicroBatchReport {
 MicroBatchReport accumulate_gradients(Decoder& model, const Exec& exec, std::span<const ScoredSequence> sequences,
                                       const MicroBatchOptions& options, const SequenceGradient& gradient);
 
+struct SequenceLogp {
+  std::vector<float> logp;       // (T)
+  std::vector<float> topk_logp;  // (T, K); empty unless asked for
+};
 /// Log-probabilities of every completion token under the current weights, without gradients.
-std::vector<std::vector<float>> score_sequences(Decoder& model, const Exec& exec, std::span<const ScoredSequence> sequences,
+std::vector<SequenceLogp> score_sequences(Decoder& model, const Exec& exec, std::span<const ScoredSequence> sequences,
                                                 const MicroBatchOptions& options);
+
+/// The same from a model in f64, for checks: one vector a sequence.
+std::vector<std::vector<double>> score_sequences_f64(Decoder& model, const Exec& exec, std::span<const ScoredSequence> sequences,
+                                                     const MicroBatchOptions& options);
 
 }  // namespace minirl::rl

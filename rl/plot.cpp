@@ -82,6 +82,21 @@ std::string path(const std::vector<PlotPoint>& points, const Frame& f) {
   return d;
 }
 
+// The area between low and high.
+std::string band_path(const std::vector<PlotPoint>& points, const Frame& f) {
+  std::string there;
+  std::string back;
+  for (const auto& p : points) {
+    if (!usable(p, f.logarithmic) || !std::isfinite(p.low) || !std::isfinite(p.high) ||
+        (f.logarithmic && p.low <= 0)) {
+      continue;
+    }
+    there += fmt::format("{}{:.2f} {:.2f}", there.empty() ? "M" : "L", f.x(p.x), f.y(p.high));
+    back = fmt::format("L{:.2f} {:.2f}", f.x(p.x), f.y(p.low)) + back;
+  }
+  return there.empty() ? there : there + back + "Z";
+}
+
 std::string tick_text(double v) {
   if (v == 0) {
     return "0";
@@ -191,6 +206,11 @@ std::string drawn(const PlotSeries& s, int color, const Frame& f) {
     out += fmt::format("<path class=\"line c{} {}\" d=\"{}\"/>", color, extra, path(points, f));
   };
   const auto points = thinned(s.points);
+  if (s.band) {
+    out += fmt::format("<path class=\"band c{}\" d=\"{}\"/>", color, band_path(points, f));
+    line(points, "");
+    return out;
+  }
   if (s.smooth && points.size() >= 20) {
     line(points, "faint");
     line(moving_mean(points), "");
@@ -323,8 +343,8 @@ std::string plot_figure(const Plot& plot) {
 }
 
 std::string plot_style() {
-  return R"(:root{--c1:#2563c9;--c2:#c2570c;--c3:#15803d;--c4:#8b3fd1;--c5:#b4236b;--c6:#5b6472}
-@media (prefers-color-scheme:dark){:root{--c1:#7db0ff;--c2:#ffa45c;--c3:#66d08a;--c4:#c79bff;--c5:#ff86b7;--c6:#a3adba}}
+  return R"(:root{--c1:#2563c9;--c2:#c2570c;--c3:#15803d;--c4:#8b3fd1;--c5:#b4236b;--c6:#5b6472;--c7:#0e7f8c;--c8:#93720b;--c9:#c62f2f;--c10:#4d7c0f}
+@media (prefers-color-scheme:dark){:root{--c1:#7db0ff;--c2:#ffa45c;--c3:#66d08a;--c4:#c79bff;--c5:#ff86b7;--c6:#a3adba;--c7:#5fd0dc;--c8:#e0bf55;--c9:#ff8585;--c10:#b3e06a}}
 .plot{margin:0;position:relative;background:var(--panel);border:1px solid var(--rule);border-radius:8px;padding:12px 14px 6px}
 .plot figcaption{font-size:14px;display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
 .plot .note{color:var(--dim);font-size:12.5px}
@@ -338,7 +358,8 @@ std::string plot_style() {
 .plot .dot{fill:currentColor;stroke:var(--panel);stroke-width:1.2}
 .plot .cursor{stroke:var(--dim);stroke-dasharray:3 3;visibility:hidden}
 .plot .tip{position:absolute;pointer-events:none;display:none;background:var(--page);border:1px solid var(--rule);border-radius:6px;padding:5px 8px;font-size:12px;white-space:nowrap;font-variant-numeric:tabular-nums}
-.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}.c4{color:var(--c4)}.c5{color:var(--c5)}.c6{color:var(--c6)}
+.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}.c4{color:var(--c4)}.c5{color:var(--c5)}.c6{color:var(--c6)}.c7{color:var(--c7)}.c8{color:var(--c8)}.c9{color:var(--c9)}.c10{color:var(--c10)}
+.band{fill:currentColor;fill-opacity:.13;stroke:none}
 )";
 }
 

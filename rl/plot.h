@@ -18,6 +18,7 @@ struct PlotSeries {
   std::vector<PlotPoint> points;  // ascending x; a point that is not finite breaks the line
   bool markers = false;           // dots with bars, joined by a thin line; else a line
   bool smooth = false;            // a faint raw line and, over it, its moving mean
+  bool band = false;              // a line and the area from low to high around it
 };
 
 struct Plot {

@@ -1,5 +1,6 @@
 #include "rl/policy_update.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -28,41 +29,95 @@ void require_ratio_one(const TrainItem& item, std::span<const float> logp) {
   }
 }
 
+// (T) is the sampled token among the K recorded ids?
+std::vector<std::uint8_t> topk_has_sampled(const Rollout& rollout, Index topk) {
+  std::vector<std::uint8_t> out;
+  if (topk == 0) { return out; }
+  const auto K = static_cast<std::size_t>(topk);
+  MINIRL_CHECK(rollout.topk_ids.size() == rollout.ids.size() * K, "{} recorded ids for {} tokens and K = {}", rollout.topk_ids.size(), rollout.ids.size(), K);
+  for (std::size_t t = 0; t < rollout.ids.size(); ++t) {
+    const auto ids = std::span(rollout.topk_ids).subspan(t * K, K);
+    out.push_back(std::find(ids.begin(), ids.end(), rollout.ids[t]) != ids.end() ? 1 : 0);
+  }
+  return out;
+}
+
 }  // namespace
 
-UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm& algorithm, std::span<const TrainItem> items,
-                           const UpdateOptions& options, const Exec& exec, PolicyMetrics& metrics) {
+UpdateReport accumulate_policy_gradient(Decoder& model, const Algorithm& algorithm, std::span<const TrainItem> items, const UpdateOptions& options,
+                                        const Exec& exec, const SequenceWitness& witness) {
+  const LossOptions& loss = options.loss;
+  check_correction(algorithm.name(), algorithm.traits(), loss.correction);
   std::vector<ScoredSequence> sequences;
   Totals totals;
   for (const TrainItem& item : items) {
-    sequences.push_back({item.group->prompt, item.rollout->ids});
-    add_sequence(totals, static_cast<Index>(item.rollout->ids.size()), options.fully_masked);
+    sequences.push_back({item.group->prompt, item.rollout->ids, item.rollout->topk_ids});
+    add_sequence(totals, item.left_out ? 0 : static_cast<Index>(item.rollout->ids.size()), loss.fully_masked);
   }
+  MicroBatchOptions micro = options.micro;
+  micro.topk = algorithm.traits().topk;
+  micro.entropy = micro.entropy || loss.entropy_coef != 0;
   UpdateReport report;
   std::vector<TokenResult> results;
-  report.micro = accumulate_gradients(model, exec, sequences, options.micro,
-      [&](std::size_t s, std::span<const float> logp, std::span<const float> entropy, std::span<float> dlogp, std::span<float> /*dentropy*/) {
-        const TrainItem& item = items[s];
-        require_finite(logp, "log pi");
-        if (options.expect_ratio_one) { require_ratio_one(item, logp); }
-        SequenceView view;
-        view.logp = logp;
-        view.logp_rollout = item.rollout->logp;
-        view.logp_recomputed = item.logp_recomputed;
-        view.advantage = item.rollout->advantage;
-        results.assign(logp.size(), {});
-        algorithm.evaluate(view, results);
-        const double weight = token_weight(options.agg_mode, totals, static_cast<Index>(logp.size()), options.horizon);
-        for (std::size_t t = 0; t < results.size(); ++t) {
-          report.loss += weight * results[t].loss;
-          dlogp[t] = static_cast<float>(weight * results[t].dlogp);
-        }
-        metrics.add(view, results, entropy);
-      });
+  report.micro = accumulate_gradients(model, exec, sequences, micro, [&](std::size_t s, const SequenceScores& scores, const SequenceSeeds& seeds) {
+    const TrainItem& item = items[s];
+    const auto length = scores.logp.size();
+    require_finite(scores.logp, "log pi");
+    if (options.expect_ratio_one) { require_ratio_one(item, scores.logp); }
+    std::vector<std::uint8_t> loss_mask;
+    if (item.left_out) { loss_mask.assign(length, 0); }
+    SequenceView view;
+    view.logp = scores.logp;
+    view.logp_rollout = item.rollout->logp;
+    view.logp_recomputed = item.logp_recomputed;
+    view.logp_reference = item.logp_reference;
+    view.loss_mask = loss_mask;
+    view.advantage = item.rollout->advantage;
+    view.token_advantages = item.token_advantages;
+    view.topk = micro.topk;
+    view.topk_logp = scores.topk_logp;
+    view.topk_logp_rollout = item.rollout->topk_logp;
+    view.topk_logp_recomputed = item.topk_logp_recomputed;
+    const std::vector<std::uint8_t> has_sampled = topk_has_sampled(*item.rollout, micro.topk);
+    view.topk_has_sampled = has_sampled;
+    const std::vector<TokenInput> tokens = make_tokens(view, algorithm.traits());
+    results.assign(length, {});
+    algorithm.evaluate_tokens(tokens, results);
+    if (loss.correction.kind != CorrectionKind::none) { apply_correction(correction_weights(loss.correction, tokens), results); }
+    const double weight = item.left_out ? 0 : token_weight(loss.agg_mode, totals, static_cast<Index>(length), loss.horizon);
+    if (loss.kl.coefficient != 0) {
+      std::vector<double> before;
+      for (const TokenResult& r : results) { before.push_back(r.loss); }
+      add_kl_penalty(loss.kl, tokens, results);
+      for (std::size_t t = 0; t < length; ++t) { report.kl_loss += weight * (results[t].loss - before[t]); }
+    }
+    if (loss.entropy_coef != 0 && !item.left_out) {
+      for (std::size_t t = 0; t < length; ++t) {
+        const double bonus = loss.entropy_coef * static_cast<double>(scores.entropy[t]);  // (ent.1)
+        results[t].loss -= bonus;
+        report.entropy_loss -= weight * bonus;
+        seeds.dentropy[t] = static_cast<float>(-weight * loss.entropy_coef);
+      }
+    }
+    for (std::size_t t = 0; t < length; ++t) {
+      report.loss += weight * results[t].loss;
+      seeds.dlogp[t] = static_cast<float>(weight * results[t].dlogp);
+    }
+    if (witness) { witness({s, tokens, results, scores.entropy, weight}); }
+  });
   if (!std::isfinite(report.loss)) {
     model.params().zero_grads();
     fail(Exit::invariant, fmt::format("the loss is {}; the update was not made", report.loss), "lower train.lr or use a loss with a bounded weight");
   }
+  return report;
+}
+
+UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm& algorithm, std::span<const TrainItem> items,
+                           const UpdateOptions& options, const Exec& exec, PolicyMetrics& metrics, const SequenceWitness& witness) {
+  UpdateReport report = accumulate_policy_gradient(model, algorithm, items, options, exec, [&](const SequenceOutcome& o) {
+    metrics.add(o.tokens, o.results, o.entropy);
+    if (witness) { witness(o); }
+  });
   report.optimizer = optimizer.step(options.learning_rate, exec);
   return report;
 }
@@ -73,11 +128,11 @@ UpdateReport update_supervised(Decoder& model, Optimizer& optimizer, std::span<c
   for (const ScoredSequence& s : sequences) { tokens += static_cast<double>(s.completion.size()); }
   UpdateReport report;
   report.micro = accumulate_gradients(model, exec, sequences, micro,
-      [&](std::size_t, std::span<const float> logp, std::span<const float>, std::span<float> dlogp, std::span<float>) {
-        require_finite(logp, "log pi");
-        for (std::size_t t = 0; t < logp.size(); ++t) {
-          report.loss -= static_cast<double>(logp[t]) / tokens;  // (sft.1)
-          dlogp[t] = static_cast<float>(-1.0 / tokens);
+      [&](std::size_t, const SequenceScores& scores, const SequenceSeeds& seeds) {
+        require_finite(scores.logp, "log pi");
+        for (std::size_t t = 0; t < scores.logp.size(); ++t) {
+          report.loss -= static_cast<double>(scores.logp[t]) / tokens;  // (sft.1)
+          seeds.dlogp[t] = static_cast<float>(-1.0 / tokens);
         }
       });
   report.optimizer = optimizer.step(learning_rate, exec);

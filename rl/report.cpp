@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
+#include "rl/html_page.h"
 #include "rl/plot.h"
 #include "rl/summary.h"
 
@@ -218,20 +219,6 @@ std::string appendix(const fs::path& folder) {
   return out;
 }
 
-constexpr const char* kStyle =
-    R"(:root{color-scheme:light dark;--page:#fcfcfb;--panel:#fff;--text:#1c1f24;--dim:#626a76;--rule:#e2e4e8}
-@media (prefers-color-scheme:dark){:root{--page:#14171b;--panel:#1b1f25;--text:#e7e9ec;--dim:#9aa3af;--rule:#2e343d}}
-*{box-sizing:border-box}
-body{margin:0 auto;max-width:1240px;padding:28px 20px 60px;background:var(--page);color:var(--text);font:15px/1.5 system-ui,sans-serif}
-h1{font-size:24px;margin:0 0 2px}h2{font-size:18px;margin:34px 0 8px}
-.dim{color:var(--dim)}p{margin:8px 0;max-width:90ch}
-.grid2{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,460px),1fr));gap:16px}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{text-align:left;padding:4px 18px 4px 0;vertical-align:top}
-th{font-weight:600}.results td,.results th{border-bottom:1px solid var(--rule)}
-.examples{width:100%}.examples .first td{border-top:1px solid var(--rule);padding-top:8px}
-code,pre{font:13px/1.45 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere}
-details{margin-top:10px;border:1px solid var(--rule);border-radius:8px;padding:8px 14px;background:var(--panel)}summary{cursor:pointer}
-)";
 
 }  // namespace
 
@@ -241,19 +228,13 @@ std::string report_html(const fs::path& folder) {
   const std::string name = html_escape(fs::weakly_canonical(folder).filename().string());
   const auto last = rows.train.empty() ? Index{0} : rows.train.back().value("step", Index{0});
   std::string out = fmt::format(
-      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width,initial-scale=1\">"
-      "<title>{} - minirl</title><style>{}{}</style></head><body>",
-      name, kStyle, plot_style());
-  out += fmt::format(
       "<h1>{}</h1><p class=\"dim\">{} steps of reinforcement learning after {} of pretraining</p>",
       name, last, rows.pretrain.empty() ? Index{0} : rows.pretrain.back().value("step", Index{0}));
   out += results_table(evaluations);
   out += "<h2>Curves</h2><div class=\"grid2\">" + figures(rows, evaluations) + "</div>";
   out += examples(evaluations);
   out += "<h2>How it was made</h2>" + appendix(folder);
-  out += fmt::format("<script>{}</script></body></html>\n", plot_script());
-  return out;
+  return html_page(fs::weakly_canonical(folder).filename().string(), out);
 }
 
 }  // namespace minirl::rl

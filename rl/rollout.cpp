@@ -17,7 +17,7 @@ std::vector<Group> generate_groups(Decoder& model, const data::Tokenizer& tokeni
     if (group.prompt.empty()) { fail(Exit::data, fmt::format("the prompt of example {} is empty", examples[i].id)); }
     SampleRequest request{group.prompt, {}};
     for (Index j = 0; j < options.group_size; ++j) {
-      request.keys.push_back(options.key.derive(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
+      request.keys.push_back(options.key.derive(static_cast<std::uint64_t>(options.first_prompt) + i, static_cast<std::uint64_t>(j)));
     }
     requests.push_back(std::move(request));
     groups.push_back(std::move(group));
@@ -29,6 +29,8 @@ std::vector<Group> generate_groups(Decoder& model, const data::Tokenizer& tokeni
       r.text = tokenizer.decode(c.ids, true);
       r.ids = std::move(c.ids);
       r.logp = std::move(c.logp);
+      r.topk_ids = std::move(c.topk_ids);
+      r.topk_logp = std::move(c.topk_logp);
       r.stopped = c.stopped;
       groups[i].rollouts.push_back(std::move(r));
     }
@@ -69,7 +71,7 @@ void set_advantages(std::span<Group> groups, const AdvantageOptions& options) {
   for (const Group& g : groups) {
     GroupOutcome& outcome = outcomes.emplace_back();
     for (const Rollout& r : g.rollouts) {
-      outcome.rewards.push_back(r.reward);
+      outcome.rewards.push_back(r.reward - r.kl_penalty);
       outcome.lengths.push_back(static_cast<Index>(r.ids.size()));
     }
   }
@@ -93,6 +95,7 @@ RolloutSummary summarize(std::span<const Group> groups) {
       squares += r.reward * r.reward;
       s.length_mean += length;
       s.length_max = std::max(s.length_max, length);
+      s.kl_penalty_mean += r.kl_penalty;
       s.truncated_frac += r.stopped ? 0 : 1;
       s.answered_frac += r.verdict.answered ? 1 : 0;
       s.duplicate_frac += seen.insert(r.ids).second ? 0 : 1;
@@ -103,6 +106,7 @@ RolloutSummary summarize(std::span<const Group> groups) {
   s.reward_mean /= n;
   s.reward_std = n > 1 ? fmath::sqrt(std::max(0.0, (squares - n * s.reward_mean * s.reward_mean) / (n - 1))) : 0;
   s.length_mean /= n;
+  s.kl_penalty_mean /= n;
   s.truncated_frac /= n;
   s.answered_frac /= n;
   s.duplicate_frac /= n;

@@ -17,9 +17,12 @@ namespace minirl::rl {
 struct Rollout {
   std::vector<Token> ids;
   std::vector<float> logp;    // log mu in nats, recorded while sampling, never changed
+  std::vector<Token> topk_ids;   // (T, K) the most likely ids of every position, if recorded ...
+  std::vector<float> topk_logp;  // ... and their log mu
   bool stopped = false;       // by a stop token; otherwise truncated at max_new_tokens
   std::string text;           // decoded without control tokens: what the reward sees
   double reward = 0;          // after truncation rules
+  double kl_penalty = 0;      // subtracted from it before advantages, where the penalty is in the reward
   RewardResult verdict;       // of the reward function itself
   double advantage = 0;
 };
@@ -46,7 +49,8 @@ struct RewardOptions {
 struct GenerateOptions {
   SamplerOptions sampling;
   Index group_size = 8;
-  rng::Key key;  // of this step's sampling; prompt i, sample j uses key.derive(i, j)
+  rng::Key key;  // of this step's sampling; prompt i, sample j uses key.derive(first_prompt + i, j)
+  Index first_prompt = 0;  // of the step's further batches (dynamic sampling)
 };
 
 /// Samples group_size completions for each example.
@@ -68,6 +72,7 @@ struct RolloutSummary {
   double length_mean = 0, length_max = 0;       // tokens
   double truncated_frac = 0, answered_frac = 0; // of rollouts
   double zero_variance_frac = 0;                // of groups
+  double kl_penalty_mean = 0;                   // subtracted from the reward, over rollouts
   double duplicate_frac = 0;                    // of rollouts equal to an earlier one of their group
 };
 RolloutSummary summarize(std::span<const Group> groups);

@@ -6,6 +6,9 @@
 #include "core/stopwatch.h"
 #include "model/pretrained.h"
 #include "rl/algorithm_registry.h"
+#include "rl/dynamic_sampling.h"
+#include "rl/kl_reward.h"
+#include "rl/loss_config.h"
 
 namespace minirl::rl {
 namespace {
@@ -27,16 +30,9 @@ TruncatedReward truncated_from(const std::string& name) {
   return name == "keep" ? TruncatedReward::keep : name == "soft" ? TruncatedReward::soft : TruncatedReward::zero;
 }
 
-// What the loss declares that this trainer does not serve is refused before anything is computed.
+// What the loss declares and the settings do not fit is refused before anything is computed.
 void require_served(const Algorithm& algorithm, const Config& config) {
-  const Traits& t = algorithm.traits();
-  const auto refuse = [&](bool bad, const char* what) {
-    if (bad) { fail(Exit::usage, fmt::format("algorithm '{}' {}", algorithm.name(), what)); }
-  };
-  refuse(t.needs_reference, "needs a reference model, which this version does not have");
-  refuse(t.needs_topk, "needs the most likely tokens of every position, which this version does not record");
-  refuse(t.requires_ema_rollout, "needs rollouts of averaged weights, which this version does not have");
-  refuse(!t.supports_multi_update && config.train.updates_per_rollout > 1, "supports one update per rollout: set train.updates_per_rollout = 1");
+  for (const LossConflict& c : loss_conflicts(algorithm, config)) { fail(Exit::usage, c.message, c.hint); }
 }
 
 }  // namespace
@@ -94,9 +90,10 @@ Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, 
       algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)), model_(initial_model(config_, *tokenizer_)),
       problems_(task_->eval_examples(config_.eval.prompts)) {
   require_served(*algorithm_, config_);
+  rollout_policy_ = std::make_unique<RolloutPolicy>(*model_, mismatch_options(config_), config_.rollout.ema_decay);
   const RewardInfo& reward = *reward_options(config_).reward;
   for (const data::Example& e : problems_) { require_gold(reward, e.answer, fmt::format("held-out example {}", e.id)); }
-  progress_ = {config_.pretrain.steps > 0 ? Phase::pretrain : Phase::train, 0, loaded_.results_hash(), {}};
+  progress_ = {config_.pretrain.steps > 0 ? Phase::pretrain : Phase::train, 0, loaded_.results_hash(), {}, 0};
   optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
 }
 
@@ -116,6 +113,8 @@ void Trainer::resume() {
   progress_ = found.progress;
   optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
   load_checkpoint(found.directory, *model_, *optimizer_);
+  rollout_policy_->restart();
+  if (progress_.phase == Phase::train && !rollout_policy_->state().empty()) { rollout_policy_->load_state(load_rollout_policy(found.directory)); }
   saved_ = true;
   observer_.note(fmt::format("resumed from {} (weights {})", found.directory.filename().string(), progress_.weights_hash.substr(0, 16)));
 }
@@ -127,7 +126,8 @@ void Trainer::run() {
 
 void Trainer::save() {
   if (saved_) { return; }
-  observer_.checkpoint(save_checkpoint(checkpoints_, progress_, *model_, *optimizer_, *tokenizer_, config_.checkpoint.keep));
+  observer_.checkpoint(save_checkpoint(checkpoints_, progress_, *model_, *optimizer_, *tokenizer_, config_.checkpoint.keep,
+                                        progress_.phase == Phase::train ? rollout_policy_->state() : StateTensors{}));
   saved_ = true;
 }
 
@@ -147,8 +147,9 @@ void Trainer::pretrain() {
     pretrain_step();
     if (config_.checkpoint.pretrain_every > 0 && progress_.step % config_.checkpoint.pretrain_every == 0 && progress_.step < config_.pretrain.steps) { save(); }
   }
-  progress_ = {Phase::train, 0, progress_.results_hash, {}};
+  progress_ = {Phase::train, 0, progress_.results_hash, {}, 0};
   optimizer_ = make_optimizer(config_, Phase::train, model_->params());
+  rollout_policy_->restart();
   saved_ = false;
   save();  // the base model
 }
@@ -194,6 +195,7 @@ void Trainer::train() {
     return progress_.step == 0 || progress_.step == config_.train.steps || (config_.eval.every > 0 && progress_.step % config_.eval.every == 0);
   };
   if (progress_.step == 0) { save(); }
+  load_reference();
   if (evaluation_due()) { evaluate_now(); }  // also the one that a killed process did not come to
   while (progress_.step < config_.train.steps) {
     stop_if_asked();
@@ -209,60 +211,136 @@ void Trainer::train() {
   }
 }
 
-std::vector<TrainItem> Trainer::freeze_anchors(std::span<const Group> groups) {
+// The reference policy: a folder, or the weights before the first train step (checkpoint step-000000 is
+// always kept).
+void Trainer::load_reference() {
+  if (!needs_reference(*algorithm_, config_)) { return; }
+  const std::filesystem::path folder = config_.algorithm.kl_reference.empty() ? checkpoints_ / checkpoint_name({Phase::train, 0, {}, {}, 0})
+                                                                              : std::filesystem::path(config_.algorithm.kl_reference);
+  reference_ = load_pretrained(folder);
+  if (reference_->config().vocab_size < tokenizer_->vocab_size()) {
+    fail(Exit::usage, fmt::format("the reference model '{}' has {} token ids, the tokenizer {}", folder.string(), reference_->config().vocab_size, tokenizer_->vocab_size()),
+         "algorithm.kl_reference must be a model of the same vocabulary");
+  }
+  observer_.note(fmt::format("the reference policy is {} (weights {})", folder.filename().string(), reference_->params().hash().substr(0, 16)));
+}
+
+// One batch of prompts, or under dynamic sampling as many batches as it takes.
+std::vector<Group> Trainer::collect_groups(SampleStats& stats) {
+  const auto seed = static_cast<std::uint64_t>(config_.run.seed);
+  const RolloutConfig& r = config_.rollout;
+  SamplerOptions sampling = sampler_options(config_, *tokenizer_, r.temperature);
+  const MismatchOptions mismatch = mismatch_options(config_);
+  sampling.topk = algorithm_->traits().topk;
+  sampling.logit_noise = mismatch.logit_noise;
+  sampling.record_temperature = mismatch.untempered_logp ? 1.0 : 0.0;
+  GenerateOptions generate{sampling, r.group_size, rng::Key::of(seed, rng::Stream::rollout).derive(static_cast<std::uint64_t>(progress_.step)), 0};
+  DynamicSampling filter({.prompts = r.prompts_per_step, .max_batches = r.dynamic_max_batches});
+  std::vector<Group> kept;
+  Index next = progress_.examples;
+  do {
+    std::vector<data::Example> examples;
+    for (Index i = 0; i < r.prompts_per_step; ++i) { examples.push_back(task_->train_example(seed, next++)); }
+    SampleStats batch;
+    std::vector<Group> groups = generate_groups(rollout_policy_->model(), *tokenizer_, examples, generate, exec_, &batch, [this] { return interrupted_ && interrupted_() != 0; });
+    generate.first_prompt += r.prompts_per_step;
+    stats.prompt_tokens += batch.prompt_tokens;
+    stats.new_tokens += batch.new_tokens;
+    stats.decode_steps += batch.decode_steps;
+    score_groups(groups, reward_options(config_), exec_.threads);
+    if (!r.dynamic_sampling) {
+      kept = std::move(groups);
+      break;
+    }
+    for (Group& g : groups) {
+      std::vector<double> scores;
+      for (const Rollout& rollout : g.rollouts) { scores.push_back(rollout.verdict.score); }
+      if (filter.offer(scores)) { kept.push_back(std::move(g)); }
+    }
+    if (!filter.full()) { filter.end_batch(); }
+  } while (!filter.full());
+  groups_offered_ = filter.offered();
+  groups_all_high_ = filter.all_high();
+  groups_all_low_ = filter.all_low();
+  progress_.examples = next;  // only a step that is finished counts: nothing above throws from here on
+  return kept;
+}
+
+std::vector<SequenceLogp> Trainer::score(Decoder& model, std::span<const TrainItem> items, Index topk) {
+  std::vector<ScoredSequence> sequences;
+  for (const TrainItem& item : items) { sequences.push_back({item.group->prompt, item.rollout->ids, item.rollout->topk_ids}); }
+  return score_sequences(model, exec_, sequences, {config_.rollout.temperature, config_.train.tokens_per_micro, false, tokenizer_->vocab_size(), topk});
+}
+
+// Advantages, and every log-probability that stays as it is over the updates of the step.
+std::vector<TrainItem> Trainer::freeze_anchors(std::span<Group> groups) {
+  const AlgorithmConfig& a = config_.algorithm;
   std::vector<TrainItem> items;
   for (const Group& g : groups) {
-    for (const Rollout& r : g.rollouts) { items.push_back({&g, &r, {}}); }
+    for (const Rollout& r : g.rollouts) {
+      TrainItem item{&g, &r};
+      item.left_out = a.mask_truncated && !r.stopped;
+      items.push_back(std::move(item));
+    }
   }
-  if (algorithm_->traits().needs_recomputed) {
-    std::vector<ScoredSequence> sequences;
-    for (const TrainItem& item : items) { sequences.push_back({item.group->prompt, item.rollout->ids}); }
-    auto scores = score_sequences(*model_, exec_, sequences, {config_.rollout.temperature, config_.train.tokens_per_micro, false, tokenizer_->vocab_size()});
-    for (std::size_t i = 0; i < items.size(); ++i) { items[i].logp_recomputed = std::move(scores[i]); }
+  if (reference_) {
+    std::vector<std::vector<float>> reference;
+    for (SequenceLogp& s : score(*reference_, items, 0)) { reference.push_back(std::move(s.logp)); }
+    if (a.kl_in == "reward" && a.kl_coef > 0) {
+      const KlEstimator estimator = kl_estimator_from_name(a.kl_estimator);
+      set_kl_penalties(groups, reference, a.kl_coef, estimator);
+      if (advantage_options(config_).estimator == AdvantageEstimator::reinforce_pp) {
+        auto returns = token_returns(groups, reference, a.kl_coef, estimator);
+        for (std::size_t i = 0; i < items.size(); ++i) { items[i].token_advantages = std::move(returns[i]); }
+      }
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) { items[i].logp_reference = std::move(reference[i]); }
+  }
+  set_advantages(groups, advantage_options(config_));
+  if (needs_recomputed(*algorithm_, config_)) {
+    auto scores = score(*model_, items, algorithm_->traits().topk);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      items[i].logp_recomputed = std::move(scores[i].logp);
+      items[i].topk_logp_recomputed = std::move(scores[i].topk_logp);
+    }
   }
   return items;
 }
 
 void Trainer::train_step() {
   const Stopwatch whole;
-  const auto seed = static_cast<std::uint64_t>(config_.run.seed);
   const RolloutConfig& r = config_.rollout;
-
-  std::vector<data::Example> examples;
-  for (Index i = 0; i < r.prompts_per_step; ++i) { examples.push_back(task_->train_example(seed, progress_.step * r.prompts_per_step + i)); }
-
   const Stopwatch sampling;
   SampleStats stats;
-  const GenerateOptions generate{sampler_options(config_, *tokenizer_, r.temperature), r.group_size,
-                                 rng::Key::of(seed, rng::Stream::rollout).derive(static_cast<std::uint64_t>(progress_.step))};
-  auto groups = generate_groups(*model_, *tokenizer_, examples, generate, exec_, &stats, [this] { return interrupted_ && interrupted_() != 0; });
+  std::vector<Group> groups = collect_groups(stats);
   const double sample_s = sampling.seconds();
-
-  score_groups(groups, reward_options(config_), exec_.threads);
-  AdvantageOptions advantage;
-  advantage.estimator = estimator_from_name(config_.algorithm.advantage);
-  advantage.normalize_by_std = config_.algorithm.normalize_adv_by_std;
-  set_advantages(groups, advantage);
 
   const Stopwatch updating;
   const std::vector<TrainItem> items = freeze_anchors(groups);
   const std::size_t updates = static_cast<std::size_t>(config_.train.updates_per_rollout);
   const std::size_t part = items.size() / updates;
   PolicyMetrics all(algorithm_->traits());
-  std::vector<Metric> last;
+  std::vector<Metric> first, last;
+  double kl_loss = 0, entropy_loss = 0;
   double loss = 0, norm = 0, norm_max = 0, lr = 0;
   Index trained_tokens = 0;
   for (std::size_t u = 0; u < updates; ++u) {
     lr = learning_rate_at(train_schedule(config_.train), progress_.step * config_.train.updates_per_rollout + static_cast<Index>(u));
     UpdateOptions options;
-    options.agg_mode = agg_mode_from_name(config_.algorithm.loss_agg_mode);
-    options.horizon = static_cast<double>(config_.horizon());
+    options.loss = loss_options(config_);
     options.micro = {r.temperature, config_.train.tokens_per_micro, true, tokenizer_->vocab_size()};
     options.learning_rate = lr;
-    options.expect_ratio_one = u == 0;
+    options.expect_ratio_one = u == 0 && rollout_policy_->exact();
     PolicyMetrics metrics(algorithm_->traits());
-    const UpdateReport report = update_policy(*model_, *optimizer_, *algorithm_, std::span(items).subspan(u * part, part), options, exec_, metrics);
+    const auto mini = std::span(items).subspan(u * part, part);
+    const UpdateReport report = update_policy(*model_, *optimizer_, *algorithm_, mini, options, exec_, metrics, [&](const SequenceOutcome& o) {
+      observer_.sequence(progress_.step + 1, static_cast<Index>(u), mini[o.index], o);
+    });
+    rollout_policy_->updated();
     all.merge(metrics);
+    if (u == 0) { first = metrics.finish(); }
+    kl_loss += report.kl_loss / static_cast<double>(updates);
+    entropy_loss += report.entropy_loss / static_cast<double>(updates);
     if (u + 1 == updates) { last = metrics.finish(); }
     loss += report.loss / static_cast<double>(updates);
     norm += report.optimizer.grad_norm / static_cast<double>(updates);
@@ -288,10 +366,28 @@ void Trainer::train_step() {
        {"train/grad_norm", norm, "", "global norm before clipping, mean over the step's updates"},
        {"train/grad_norm_max", norm_max, "", "its maximum over the step's updates"},
        {"train/lr", lr, "per update", "learning rate of the last update"},
-       {"audit/logp_ulp_max", 0, "ulp", "largest difference of log pi and log mu on the first update; the run stops unless it is 0"}};
+  };
+  if (rollout_policy_->exact()) { m.push_back({"audit/logp_ulp_max", 0, "ulp", "largest difference of log pi and log mu on the first update; the run stops unless it is 0"}); }
+  if (config_.algorithm.kl_coef > 0 && config_.algorithm.kl_in == "loss") { m.push_back({"train/kl_loss", kl_loss, "", "kl_coef times the aggregated penalty, mean over the step's updates; part of train/loss"}); }
+  if (config_.algorithm.kl_coef > 0 && config_.algorithm.kl_in == "reward") { m.push_back({"reward/kl_penalty_mean", s.kl_penalty_mean, "", "mean over completions of what was subtracted from the reward before advantages"}); }
+  if (config_.algorithm.entropy_coef != 0) { m.push_back({"train/entropy_loss", entropy_loss, "", "-entropy_coef times the aggregated entropy, mean over the step's updates; part of train/loss"}); }
+  if (r.dynamic_sampling) {
+    const auto offered = static_cast<double>(groups_offered_);
+    m.push_back({"rollout/prompts_sampled", offered, "", "prompts sampled until prompts_per_step of them had differing scores"});
+    m.push_back({"rollout/all_high_frac", static_cast<double>(groups_all_high_) / offered, "", "of these: dropped because every completion had the best score"});
+    m.push_back({"rollout/all_low_frac", static_cast<double>(groups_all_low_) / offered, "", "of these: dropped because every completion had the worst score"});
+  }
   for (Metric& metric : all.finish()) {
     metric.key = "policy/" + metric.key;
     m.push_back(std::move(metric));
+  }
+  if (!rollout_policy_->exact()) {  // what the engines disagree on before any update (DPPO paper, section 5)
+    for (const Metric& metric : first) {
+      if (metric.key == "prob_absdiff_mean" || metric.key == "prob_diff_max" || metric.key == "prob_diff_min" || metric.key == "approx_kl" ||
+          metric.key == "rollout_replay_logp_absdiff_mean" || metric.key == "rollout_replay_logp_absdiff_max") {
+        m.push_back({"first_update/" + metric.key, metric.value, metric.unit, metric.definition + "; of the step's first update alone: the mismatch of the engines"});
+      }
+    }
   }
   for (const Metric& metric : last) {
     if (metric.key == "ratio_max" || metric.key == "approx_kl" || metric.key == "ratio_mean") {

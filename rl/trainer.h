@@ -13,6 +13,7 @@
 #include "rl/config.h"
 #include "rl/evaluator.h"
 #include "rl/policy_update.h"
+#include "rl/rollout_policy.h"
 #include "rl/schedule.h"
 
 namespace minirl::rl {
@@ -34,6 +35,8 @@ class Observer {
   virtual void phase(Phase phase, Index done, Index total) = 0;
   virtual void step(const StepRecord& record) = 0;
   virtual void rollouts(Index step, std::span<const Group> groups) = 0;
+  /// One sequence of one update as the loss saw it, before the weights change. `update` counts from 0.
+  virtual void sequence(Index /*step*/, Index /*update*/, const TrainItem& /*item*/, const SequenceOutcome& /*outcome*/) {}
   virtual void evaluation(Index step, const EvalResult& result) = 0;
   /// Is the evaluation of this step on disk already (from before a resume)?
   virtual bool has_evaluation(Index step) = 0;
@@ -64,7 +67,10 @@ class Trainer {
   void evaluate_now();
   void save();
   void stop_if_asked();
-  std::vector<TrainItem> freeze_anchors(std::span<const Group> groups);
+  void load_reference();
+  std::vector<Group> collect_groups(SampleStats& stats);
+  std::vector<TrainItem> freeze_anchors(std::span<Group> groups);
+  std::vector<SequenceLogp> score(Decoder& model, std::span<const TrainItem> items, Index topk);
 
   const LoadedConfig& loaded_;
   const Config& config_;
@@ -77,9 +83,13 @@ class Trainer {
   std::unique_ptr<Algorithm> algorithm_;
   std::unique_ptr<Decoder> model_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<RolloutPolicy> rollout_policy_;
+  std::unique_ptr<Decoder> reference_;  // where there is a penalty to it
   std::vector<data::Example> problems_;  // held out
   Progress progress_;
   bool saved_ = false;  // progress_ is on disk
+  // Of the last step's dynamic sampling.
+  Index groups_offered_ = 0, groups_all_high_ = 0, groups_all_low_ = 0;
 };
 
 /// Pieces of a config as the parts of a step take them; also for `eval` and `sample`.

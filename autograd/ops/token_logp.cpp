@@ -2,13 +2,16 @@
 
 #include "autograd/dispatch.h"
 #include "autograd/ops.h"
+#include "kernels/logit_noise.h"
 #include "kernels/logprob.h"
 #include "kernels/matmul.h"
+#include "kernels/topk.h"
 
 namespace minirl::ops {
 namespace {
 
 constexpr Index kChunkBytes = Index{8} << 20;
+constexpr std::uint64_t kNoiseTag = 0x6e6f697365;  // keeps the noise apart from the draw of the token
 
 // logits of rows [begin, end) of h: (rows, V)
 Tensor head_logits(const Exec& exec, const Tensor& h, ParamUse w, Index begin, Index end) {
@@ -29,20 +32,40 @@ SampledTokens sample_tokens(const Exec& exec, const Tensor& h, ParamUse w, std::
   const Index used = options.vocabulary > 0 ? options.vocabulary : V;
   const Index chunk = rows_per_chunk(V, h.dtype());
   MINIRL_CHECK(static_cast<Index>(keys.size()) == N && static_cast<Index>(positions.size()) == N, "{} keys for {} rows", keys.size(), N);
-  SampledTokens out{Tensor::empty({N}, DType::i32, exec), Tensor::empty({N}, h.dtype(), exec), Tensor::empty({N}, h.dtype(), exec)};
+  const Index K = options.topk;
+  MINIRL_CHECK(K >= 0 && K <= used, "the {} most likely of {} ids", K, used);
+  SampledTokens out{Tensor::empty({N}, DType::i32, exec), Tensor::empty({N}, h.dtype(), exec), Tensor::empty({N}, h.dtype(), exec), {}, {}};
+  if (K > 0) {
+    out.topk_ids = Tensor::empty({N, K}, DType::i32, exec);
+    out.topk_logp = Tensor::empty({N, K}, h.dtype(), exec);
+  }
+  std::vector<rng::Key> noise;
+  if (options.logit_noise > 0) {
+    for (const rng::Key& key : keys) { noise.push_back(key.derive(kNoiseTag)); }
+  }
   Tensor lse = Tensor::empty({N}, h.dtype(), exec);
   dispatch_real(h.dtype(), [&](auto real) {
     using T = decltype(real);
     const T scale = static_cast<T>(1.0 / options.temperature);
+    const T recorded = options.record_temperature > 0 ? static_cast<T>(1.0 / options.record_temperature) : scale;
     for (Index begin = 0; begin < N; begin += chunk) {
       const Index end = std::min(N, begin + chunk);
-      const Tensor logits = head_logits(exec, h, w, begin, end);
+      Tensor logits = head_logits(exec, h, w, begin, end);
+      if (!noise.empty()) {
+        kernels::for_rows(exec, end - begin, 64 * V,
+                          kernels::LogitNoise<T>{logits.data<T>(), noise.data() + begin, positions.data() + begin, used, V, static_cast<T>(options.logit_noise)});
+      }
       kernels::for_rows(exec, end - begin, 64 * V,
                         kernels::SampleToken<T>{logits.data<T>(), keys.data() + begin, positions.data() + begin,
                                                 out.token.data<std::int32_t>() + begin, used, V, scale, options.greedy});
       kernels::for_rows(exec, end - begin, 16 * V,
                         kernels::LogProb<T>{logits.data<T>(), out.token.data<std::int32_t>() + begin, out.logp.data<T>() + begin,
-                                            lse.data<T>() + begin, options.entropy ? out.entropy.data<T>() + begin : nullptr, used, V, scale});
+                                            lse.data<T>() + begin, options.entropy ? out.entropy.data<T>() + begin : nullptr, used, V, recorded});
+      if (K > 0) {
+        std::int32_t* ids = out.topk_ids.data<std::int32_t>() + begin * K;
+        kernels::for_rows(exec, end - begin, 2 * K * V, kernels::TopK<T>{logits.data<T>(), ids, K, used, V});
+        kernels::for_rows(exec, end - begin, 4 * K, kernels::GatherLogProb<T>{logits.data<T>(), ids, lse.data<T>() + begin, out.topk_logp.data<T>() + begin * K, K, V, recorded});
+      }
     }
   });
   return out;
@@ -56,6 +79,12 @@ Var token_logp(Tape& tape, const Var& h, ParamUse w, const Tensor& targets, cons
   MINIRL_CHECK(targets.numel() == N && used <= V, "{} targets for {} rows, vocabulary {} of {}", targets.numel(), N, used, V);
   for (const std::int32_t t : targets.span<std::int32_t>()) { MINIRL_CHECK(t >= 0 && t < used, "target {} is outside [0, {})", t, used); }
   const Index chunk = options.chunk_rows > 0 ? options.chunk_rows : rows_per_chunk(V, h.value.dtype());
+  const Index K = !options.topk_ids.defined() ? 0 : options.topk_ids.shape().last();
+  Tensor topk_logp = options.topk_logp;
+  if (K > 0) {
+    MINIRL_CHECK(options.topk_ids.numel() == N * K && topk_logp.numel() == N * K, "{} ids and room for {} log-probabilities, {} rows", options.topk_ids.numel(), topk_logp.numel(), N);
+    for (const std::int32_t t : options.topk_ids.span<std::int32_t>()) { MINIRL_CHECK(t >= 0 && t < used, "id {} is outside [0, {})", t, used); }
+  }
   Tensor out = Tensor::empty({options.entropy ? 2 : 1, N}, h.value.dtype(), exec);
   Tensor lse = Tensor::empty({N}, h.value.dtype(), exec);
   dispatch_real(h.value.dtype(), [&](auto real) {
@@ -67,6 +96,11 @@ Var token_logp(Tape& tape, const Var& h, ParamUse w, const Tensor& targets, cons
       kernels::for_rows(exec, end - begin, 16 * V,
                         kernels::LogProb<T>{logits.data<T>(), targets.data<std::int32_t>() + begin, out.data<T>() + begin, lse.data<T>() + begin,
                                             options.entropy ? out.data<T>() + N + begin : nullptr, used, V, scale});
+      if (K > 0) {
+        kernels::for_rows(exec, end - begin, 4 * K,
+                          kernels::GatherLogProb<T>{logits.data<T>(), options.topk_ids.data<std::int32_t>() + begin * K, lse.data<T>() + begin,
+                                                    topk_logp.data<T>() + begin * K, K, V, scale});
+      }
     }
   });
   return tape.record("token_logp", out, {h}, [h = h.value, w, targets, options, out, lse, N, V, used, chunk, exec](Tensor dout, std::span<GradSlot> in) {

@@ -3,10 +3,12 @@
 #include "kernels/adamw.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
+#include "kernels/logit_noise.h"
 #include "kernels/logprob.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
+#include "kernels/topk.h"
 
 namespace minirl::kernels {
 template __global__ void run_rows(RmsNormForward<float>, Index);
@@ -22,6 +24,9 @@ template __global__ void run_rows(EmbeddingBackward<float>, Index);
 template __global__ void run_rows(LogProb<float>, Index);
 template __global__ void run_rows(LogProbBackward<float>, Index);
 template __global__ void run_rows(SampleToken<float>, Index);
+template __global__ void run_rows(LogitNoise<float>, Index);
+template __global__ void run_rows(TopK<float>, Index);
+template __global__ void run_rows(GatherLogProb<float>, Index);
 template __global__ void run_rows(AdamW, Index);
 template __global__ void run_rows(SquaredNorm, Index);
 }  // namespace minirl::kernels

@@ -41,11 +41,12 @@ Outcome train(const Exec& exec, Index tokens_per_micro) {
       }
     }
     accumulate_gradients(*model, exec, sequences, {0.8, tokens_per_micro, false, 0},
-                         [&](std::size_t s, std::span<const float> logp, std::span<const float>, std::span<float> dlogp, std::span<float>) {
+                         [&](std::size_t s, const SequenceScores& scores, const SequenceSeeds& seeds) {
+                           const auto logp = scores.logp;
                            for (std::size_t t = 0; t < logp.size(); ++t) {
                              outcome.different += std::memcmp(&logp[t], &sampled[s]->logp[t], sizeof(float)) != 0;
                              ++outcome.tokens;
-                             dlogp[t] = (s % 3 == 0 ? -0.05F : 0.02F) * (1.0F + 0.1F * logp[t]);
+                             seeds.dlogp[t] = (s % 3 == 0 ? -0.05F : 0.02F) * (1.0F + 0.1F * logp[t]);
                            }
                          });
     optimizer.step(0.01, exec);

@@ -239,7 +239,7 @@ TEST_CASE("rl/checkpoint: a progress.json that another program wrote is refused 
     std::string field;
     Json value;
   };
-  for (const Fault& fault : {Fault{"format", 2}, {"format", "1"}, {"phase", "test"}, {"phase", 1}, {"step", "two"}, {"weights_hash", 3}, {"results_hash", nullptr},
+  for (const Fault& fault : {Fault{"format", 1}, {"format", "1"}, {"phase", "test"}, {"phase", 1}, {"step", "two"}, {"weights_hash", 3}, {"results_hash", nullptr},
                                      {"files", 3}, {"files", {{"../../etc/passwd", {{"bytes", 1}, {"sha256", ""}}}}}, {"files", {{"none", {{"bytes", 1}, {"sha256", ""}}}}}}) {
     CAPTURE(fault.field);
     Json doc = good;

@@ -14,10 +14,10 @@ using namespace minirl::rl::test;
 namespace {
 
 // A loss whose derivative differs from token to token and depends on the log-probability itself.
-void smooth_gradient(std::size_t s, std::span<const float> logp, std::span<const float> entropy, std::span<float> dlogp, std::span<float> dentropy) {
-  for (std::size_t t = 0; t < logp.size(); ++t) {
-    dlogp[t] = 0.01F * static_cast<float>(s + 1) - 0.003F * static_cast<float>(t) + 0.02F * logp[t];
-    if (!dentropy.empty()) { dentropy[t] = 0.005F * entropy[t]; }
+void smooth_gradient(std::size_t s, const SequenceScores& scores, const SequenceSeeds& seeds) {
+  for (std::size_t t = 0; t < scores.logp.size(); ++t) {
+    seeds.dlogp[t] = 0.01F * static_cast<float>(s + 1) - 0.003F * static_cast<float>(t) + 0.02F * scores.logp[t];
+    if (!seeds.dentropy.empty()) { seeds.dentropy[t] = 0.005F * scores.entropy[t]; }
   }
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("rl/micro_batch: one call for all sequences is one call a sequence") {
   model->params().zero_grads();
   for (std::size_t i = 0; i < sequences.view.size(); ++i) {
     accumulate_gradients(*model, {}, std::span(sequences.view).subspan(i, 1), {1.0, 4096, false, 0},
-                         [&](std::size_t s, auto logp, auto entropy, auto dlogp, auto dentropy) { smooth_gradient(i + s, logp, entropy, dlogp, dentropy); });
+                         [&](std::size_t s, const SequenceScores& scores, const SequenceSeeds& seeds) { smooth_gradient(i + s, scores, seeds); });
   }
   CHECK(gradient_hash(*model) == expected);
 }
@@ -85,8 +85,8 @@ TEST_CASE("rl/micro_batch: the order of sequences is part of the sum, so the tes
   // Two orders of the same addends must show: otherwise equal hashes would prove nothing.
   TinySequences sequences;
   const auto model = make_decoder(tiny_model(), DType::f32, 7);
-  const auto constant = [](std::size_t, std::span<const float>, std::span<const float>, std::span<float> dlogp, std::span<float>) {
-    for (float& d : dlogp) { d = 0.01F; }
+  const auto constant = [](std::size_t, const SequenceScores&, const SequenceSeeds& seeds) {
+    for (float& d : seeds.dlogp) { d = 0.01F; }
   };
   accumulate_gradients(*model, {}, sequences.view, {}, constant);
   const std::string forward = gradient_hash(*model);
@@ -101,7 +101,10 @@ TEST_CASE("rl/micro_batch: scores have the bits that the backward pass sees, for
   const auto model = make_decoder(tiny_model(), DType::f32, 7);
   std::map<std::size_t, std::vector<float>> seen;
   accumulate_gradients(*model, {}, sequences.view, {0.9, 4096, true, 0},
-                       [&](std::size_t s, std::span<const float> logp, std::span<const float> entropy, std::span<float> dlogp, std::span<float> dentropy) {
+                       [&](std::size_t s, const SequenceScores& scores, const SequenceSeeds& seeds) {
+                         const auto& [logp, entropy, topk_logp] = scores;
+                         const auto& [dlogp, dentropy] = seeds;
+                         CHECK(topk_logp.empty());
                          CHECK(seen.emplace(s, std::vector<float>(logp.begin(), logp.end())).second);  // each sequence once
                          CHECK(seen.size() == s + 1);                                                 // in order
                          CHECK(logp.size() == sequences.completions[s].size());
@@ -117,8 +120,8 @@ TEST_CASE("rl/micro_batch: scores have the bits that the backward pass sees, for
       const auto scores = score_sequences(*model, Exec{.threads = 2}, sequences.view, {0.9, budget, entropy, 0});
       REQUIRE(scores.size() == seen.size());
       for (std::size_t s = 0; s < scores.size(); ++s) {
-        REQUIRE(scores[s].size() == seen[s].size());
-        CHECK(std::memcmp(scores[s].data(), seen[s].data(), scores[s].size() * sizeof(float)) == 0);
+        REQUIRE(scores[s].logp.size() == seen[s].size());
+        CHECK(std::memcmp(scores[s].logp.data(), seen[s].data(), scores[s].logp.size() * sizeof(float)) == 0);
       }
     }
   }
@@ -135,7 +138,7 @@ TEST_CASE("rl/micro_batch: only completion tokens are scored, each given everyth
     const ScoredSequence whole{std::span(sequences.prompts[s]).first(1), rest};
     const auto all = score_sequences(*model, {}, std::span(&whole, 1), {});
     const std::size_t n = sequences.completions[s].size();
-    CHECK(std::memcmp(all[0].data() + all[0].size() - n, scores[s].data(), n * sizeof(float)) == 0);
+    CHECK(std::memcmp(all[0].logp.data() + all[0].logp.size() - n, scores[s].logp.data(), n * sizeof(float)) == 0);
   }
 }
 
@@ -172,7 +175,7 @@ TEST_CASE("rl/micro_batch: a gradient of zero leaves the accumulators as they ar
   const auto model = make_decoder(tiny_model(), DType::f32, 7);
   accumulate_gradients(*model, {}, sequences.view, {}, smooth_gradient);
   const std::string before = gradient_hash(*model);
-  const auto none = [](std::size_t, std::span<const float>, std::span<const float>, std::span<float>, std::span<float>) {};
+  const auto none = [](std::size_t, const SequenceScores&, const SequenceSeeds&) {};
   accumulate_gradients(*model, {}, sequences.view, {}, none);
   CHECK(gradient_hash(*model) == before);
 }

@@ -14,7 +14,11 @@ EvalResult evaluate(Decoder& model, const data::Tokenizer& tokenizer, std::span<
   out.greedy = options.sampling.greedy;
   const GenerateOptions generate{options.sampling, options.samples, rng::Key::of(options.seed, rng::Stream::evaluation)};
   out.groups = generate_groups(model, tokenizer, problems, generate, exec, nullptr, interrupted);
-  score_groups(out.groups, options.reward, exec.threads);
+  RewardOptions answers = options.reward;  // avg@k counts right answers: no bonus for form, no penalty for length
+  answers.weight = 1;
+  answers.extra.clear();
+  if (answers.truncated == TruncatedReward::soft) { answers.truncated = TruncatedReward::keep; }
+  score_groups(out.groups, answers, exec.threads);
   std::vector<std::vector<double>> scores;
   std::vector<Trials> trials;
   for (const Group& g : out.groups) {

@@ -1,6 +1,7 @@
 // minirl rl/rollout.h -- prompts to groups of scored completions.
 #pragma once
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "model/sampler.h"
 #include "rl/advantage.h"
 #include "rl/reward.h"
+#include "rl/reward_command.h"
+#include "rl/reward_mix.h"
 
 namespace minirl::rl {
 
@@ -44,6 +47,9 @@ struct RewardOptions {
   Index max_new_tokens = 0;
   Index soft_buffer = 0;     // soft: tokens before the limit over which the penalty grows ...
   double soft_penalty = 1;   // ... from 0 to this
+  double weight = 1;         // of `reward`
+  std::vector<WeightedReward> extra = {};         // rewards of form, added with their weights
+  std::shared_ptr<RewardCommand> command = {};    // scores instead of `reward`
 };
 
 struct GenerateOptions {

@@ -61,7 +61,8 @@ SamplerOptions sampler_options(const Config& config, const data::Tokenizer& toke
 
 RewardOptions reward_options(const Config& config) {
   return {&Rewards::find("reward", config.reward.name), truncated_from(config.reward.truncated_reward), config.rollout.max_new_tokens,
-          config.reward.soft_buffer_tokens, config.reward.soft_penalty};
+          config.reward.soft_buffer_tokens, config.reward.soft_penalty, config.reward.weight, parse_extra_rewards(config.reward.extra),
+          config.reward.command.empty() ? nullptr : std::make_shared<RewardCommand>(config.reward.command, config.reward.command_timeout_s)};
 }
 
 std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer) {
@@ -88,10 +89,10 @@ Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, 
     : loaded_(loaded), config_(loaded.config), checkpoints_(std::move(checkpoints)), observer_(observer), interrupted_(std::move(interrupted)),
       exec_(make_exec(config_.runtime)), tokenizer_(data::byte_tokenizer()), task_(data::make_task(config_.task.name, config_.task.params)),
       algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)), model_(initial_model(config_, *tokenizer_)),
-      problems_(task_->eval_examples(config_.eval.prompts)) {
+      problems_(task_->eval_examples(config_.eval.prompts)), reward_(reward_options(config_)) {
   require_served(*algorithm_, config_);
   rollout_policy_ = std::make_unique<RolloutPolicy>(*model_, mismatch_options(config_), config_.rollout.ema_decay);
-  const RewardInfo& reward = *reward_options(config_).reward;
+  const RewardInfo& reward = *reward_.reward;
   for (const data::Example& e : problems_) { require_gold(reward, e.answer, fmt::format("held-out example {}", e.id)); }
   progress_ = {config_.pretrain.steps > 0 ? Phase::pretrain : Phase::train, 0, loaded_.results_hash(), {}, 0};
   optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
@@ -180,7 +181,7 @@ void Trainer::pretrain_step() {
 
 void Trainer::evaluate_now() {
   if (observer_.has_evaluation(progress_.step)) { return; }
-  const EvalOptions options{config_.eval.samples, sampler_options(config_, *tokenizer_, config_.eval.temperature), static_cast<std::uint64_t>(config_.run.seed), reward_options(config_)};
+  const EvalOptions options{config_.eval.samples, sampler_options(config_, *tokenizer_, config_.eval.temperature), static_cast<std::uint64_t>(config_.run.seed), reward_};
   try {
     observer_.evaluation(progress_.step, evaluate(*model_, *tokenizer_, problems_, options, exec_, [this] { return interrupted_ && interrupted_() != 0; }));
   } catch (const Error& e) {
@@ -247,7 +248,7 @@ std::vector<Group> Trainer::collect_groups(SampleStats& stats) {
     stats.prompt_tokens += batch.prompt_tokens;
     stats.new_tokens += batch.new_tokens;
     stats.decode_steps += batch.decode_steps;
-    score_groups(groups, reward_options(config_), exec_.threads);
+    score_groups(groups, reward_, exec_.threads);
     if (!r.dynamic_sampling) {
       kept = std::move(groups);
       break;

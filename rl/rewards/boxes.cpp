@@ -35,11 +35,11 @@ bool starts_with_any_case(std::string_view text, std::size_t at, std::string_vie
   return true;
 }
 
-
 /// "x =" or "n=" in front of the next box.
 std::size_t name_size(std::string_view text) {
   std::size_t at = 0;
-  while (at < text.size() && at < 12 && (is_letter(text[at]) || is_digit(text[at]) || text[at] == '_')) {
+  while (at < text.size() && at < 12 &&
+         (is_letter(text[at]) || is_digit(text[at]) || text[at] == '_')) {
     ++at;
   }
   if (at == 0) {
@@ -53,8 +53,25 @@ std::size_t name_size(std::string_view text) {
 
 bool only_joins(std::string_view between) {
   static constexpr std::array<std::string_view, 19> kJoins{
-      "\\text{and}", "\\text{or}", "\\text{ and }", "\\text{ or }", "\\quad", "\\)",
-      "\\(",         "\\,",        "and",           "or",           ",",      "$"};
+      "\\text{and}",
+      "\\text{or}",
+      "\\text{ and }",
+      "\\text{ or }",
+      "\\quad",
+      "\\)",
+      "\\(",
+      "\\,",
+      "and",
+      "or",
+      ",",
+      "$",
+      ";",
+      "\\;",
+      "\\ ",
+      "&",
+      "\xe5\x92\x8c",
+      "\xe6\x88\x96",
+      "\xe3\x80\x81"};  // and, or, comma of Chinese text
   std::size_t at = 0;
   bool joined = false;  // by a word or a comma, not by nothing
   while (at < between.size()) {
@@ -66,8 +83,9 @@ bool only_joins(std::string_view between) {
     for (const auto join : kJoins) {
       if (starts_with_any_case(between, at, join)) {
         at += join.size();
-        joined = joined || is_letter(join[0]) || join == "," || join == ";" || join.ends_with("}") ||
-                 join.ends_with("} ") || static_cast<unsigned char>(join[0]) >= 0x80;
+        joined = joined || is_letter(join[0]) || join == "," || join == ";" ||
+                 join.ends_with("}") || join.ends_with("} ") ||
+                 static_cast<unsigned char>(join[0]) >= 0x80;
         found = true;
         break;
       }
@@ -83,11 +101,12 @@ bool only_joins(std::string_view between) {
   return true;
 }
 
-/// Places where a box is not shown: \phantom{...}, \cancel{...}, a comment line, <!-- ... -->,
-/// \iffalse ... \fi. Returns the end of such a place at `at`, or `at`.
 struct LastEnds {  // so that a missing end is not searched for again and again
   std::size_t comment, fi;
 };
+
+/// Places where a box is not shown: \phantom{...}, \cancel{...}, a comment line, <!-- ... -->,
+/// \iffalse ... \fi. Returns the end of such a place at `at`, or `at`.
 std::size_t hidden_end(std::string_view text, std::size_t at, const LastEnds& last,
                        const std::vector<std::size_t>& match) {
   const std::string_view rest = text.substr(at);
@@ -173,8 +192,14 @@ std::vector<std::size_t> match_braces(std::string_view text) {
 
 std::string_view without_end_tokens(std::string_view text) {
   static constexpr std::array<std::string_view, 9> kEnds{
-      "<|im_end|>",      "<|endoftext|>", "</s>",       "<|eot_id|>", "<|end_of_text|>",
-      "<end_of_turn>",   "<eos>",         "<|end|>",
+      "<|im_end|>",
+      "<|endoftext|>",
+      "</s>",
+      "<|eot_id|>",
+      "<|end_of_text|>",
+      "<end_of_turn>",
+      "<eos>",
+      "<|end|>",
       "<\xef\xbd\x9c"
       "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"};
   for (bool more = true; more;) {

@@ -106,9 +106,7 @@ std::optional<bool> Equality::same_sets(int a, int b) {
 /// Words on at least one side.
 bool Equality::same_words(int a, int b) {
   const auto kind = [&](int node) { return tree_[node].kind; };
-  const auto empty = [&](int node) {
-    return kind(node) == Kind::set && tree_[node].kids.empty();
-  };
+  const auto empty = [&](int node) { return kind(node) == Kind::set && tree_[node].kids.empty(); };
   const bool no_a = kind(a) == Kind::text && says_none(tree_[a].text);
   const bool no_b = kind(b) == Kind::text && says_none(tree_[b].text);
   if ((no_a || empty(a)) && (no_b || empty(b))) {
@@ -116,10 +114,9 @@ bool Equality::same_words(int a, int b) {
   }
   if (kind(a) != Kind::text || kind(b) != Kind::text) {
     if (kind(a) == Kind::prose && kind(b) == Kind::prose) {
-      return decide(
-          tree_[a].text == tree_[b].text &&
-              same_ordered(std::vector<int>(tree_[a].kids), std::vector<int>(tree_[b].kids)),
-          "the same words around the same mathematics");
+      return decide(tree_[a].text == tree_[b].text && same_ordered(std::vector<int>(tree_[a].kids),
+                                                                   std::vector<int>(tree_[b].kids)),
+                    "the same words around the same mathematics");
     }
     return decide(false, "words and mathematics");
   }

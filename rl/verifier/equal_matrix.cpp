@@ -1,5 +1,5 @@
-// Matrices: sums, products, multiples, powers, transposes and determinants of those that are written
-// out.
+// Matrices: sums, products, multiples, powers, transposes and determinants of those that are
+// written out.
 #include <algorithm>
 
 #include "rl/verifier/ball.h"
@@ -94,8 +94,8 @@ int Equality::product_of(const std::vector<int>& kids, int depth) {
         std::vector<int> terms;
         for (std::size_t k = 0; k < inner; ++k) {
           budget_.spend(10);
-          terms.push_back(tree_.make(
-              Kind::product, {left.kids[r * inner + k], right.kids[k * columns + c]}));
+          terms.push_back(
+              tree_.make(Kind::product, {left.kids[r * inner + k], right.kids[k * columns + c]}));
         }
         out.kids.push_back(tree_.make(Kind::sum, std::move(terms)));
       }
@@ -166,7 +166,8 @@ int Equality::evaluated(int node, int depth) {
         out.columns = static_cast<int>(base.kids.size() / columns);
         return tree_.add(std::move(out));
       }
-      const auto times = exponent.kind == Kind::number ? small_integer(exponent.value) : std::nullopt;
+      const auto times =
+          exponent.kind == Kind::number ? small_integer(exponent.value) : std::nullopt;
       if (!times || *times < 1 || *times > kHighestPower) {
         throw Stop{"a power of a matrix"};
       }

@@ -1,8 +1,8 @@
 // Names of values, equations and inequalities.
 #include <algorithm>
 
-#include "rl/verifier/equal.h"
 #include "rl/verifier/ball.h"
+#include "rl/verifier/equal.h"
 
 namespace minirl::rl::verifier {
 namespace {
@@ -56,9 +56,8 @@ bool Equality::is_name(int node, int depth) const {
 bool Equality::names_a_sum(int node) const {
   const Node& n = tree_[node];
   return n.kind == Kind::sum && n.kids.size() <= 6 &&
-         std::all_of(n.kids.begin(), n.kids.end(), [&](int kid) {
-           return tree_[kid].kind == Kind::symbol && is_name(kid);
-         });
+         std::all_of(n.kids.begin(), n.kids.end(),
+                     [&](int kid) { return tree_[kid].kind == Kind::symbol && is_name(kid); });
 }
 
 /// What a chain of equations with a name in front says the name is; the node itself if it is no
@@ -142,8 +141,7 @@ bool Equality::same_congruence(int a, int b) {
   }
   const int minus = tree_.make(Kind::product, {tree_.number(-1), q.kids[0]});
   const int inverse = tree_.make(Kind::power, {p.kids[1], tree_.number(-1)});
-  const int times = tree_.make(
-      Kind::product, {tree_.make(Kind::sum, {p.kids[0], minus}), inverse});
+  const int times = tree_.make(Kind::product, {tree_.make(Kind::sum, {p.kids[0], minus}), inverse});
   const auto form = forms_.of(times);
   const auto above = form ? form->above.constant() : std::nullopt;
   const auto below = form ? form->below.constant() : std::nullopt;

@@ -1,8 +1,8 @@
 // Numbers, expressions, ratios and quantities.
 #include <algorithm>
 
-#include "rl/verifier/equal.h"
 #include "rl/verifier/ball.h"
+#include "rl/verifier/equal.h"
 #include "rl/verifier/units.h"
 
 namespace minirl::rl::verifier {

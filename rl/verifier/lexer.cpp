@@ -77,9 +77,9 @@ std::size_t Lexer::other(std::size_t at, std::size_t end) {
     push(TokenType::command, "ldots");
     return at + 3;
   }
-  if (rest.starts_with("``") ||
-      (rest.starts_with("''") && !out_.empty() &&
-       (out_.back().type == TokenType::word || out_.back().type == TokenType::text))) {  // TeX's quotation marks
+  if (rest.starts_with("``") || (rest.starts_with("''") && !out_.empty() &&
+                                 (out_.back().type == TokenType::word ||
+                                  out_.back().type == TokenType::text))) {  // TeX's quotation marks
     space_ = true;
     return at + 2;
   }
@@ -174,8 +174,7 @@ std::size_t Lexer::letters(std::size_t at, std::size_t end) {
     push(TokenType::command,
          small == "inf" || small == "infinity" || small == "oo" ? "infty" : small);
   } else if (run == "U" &&
-             (space_ ||
-              (!out_.empty() && (out_.back().text == ")" || out_.back().text == "]"))) &&
+             (space_ || (!out_.empty() && (out_.back().text == ")" || out_.back().text == "]"))) &&
              !out_.empty() && (out_.back().text == ")" || out_.back().text == "]")) {
     push(TokenType::command, "cup");
   } else if (small == "mod" && run.size() == 3) {
@@ -218,12 +217,13 @@ bool Lexer::only_choices(std::string_view run) {
 
 bool is_function_name(std::string_view word) {
   static constexpr std::array<std::string_view, 51> kFunctions{
-      "sin",      "cos",   "tan",  "cot",  "sec",   "csc",   "arcsin", "arccos", "arctan", "asin",
-      "acos",     "atan",  "sinh", "cosh", "tanh",  "log",   "ln",     "lg",     "exp",    "sqrt",
-      "cbrt",     "pi",    "max",  "min",  "gcd",   "lcm",   "abs",    "floor",  "ceil",   "infty",
-      "infinity", "inf",   "oo",   "frac", "theta", "alpha", "beta",   "gamma",  "lambda", "phi",
-      "omega",    "sigma", "mu",   "and",  "or",    "in",    "union",  "cup",    "binom",  "arccot", "mod"};
-  
+      "sin",   "cos",   "tan",    "cot",      "sec",    "csc",   "arcsin", "arccos", "arctan",
+      "asin",  "acos",  "atan",   "sinh",     "cosh",   "tanh",  "log",    "ln",     "lg",
+      "exp",   "sqrt",  "cbrt",   "pi",       "max",    "min",   "gcd",    "lcm",    "abs",
+      "floor", "ceil",  "infty",  "infinity", "inf",    "oo",    "frac",   "theta",  "alpha",
+      "beta",  "gamma", "lambda", "phi",      "omega",  "sigma", "mu",     "and",    "or",
+      "in",    "union", "cup",    "binom",    "arccot", "mod"};
+
   return any_of(word, kFunctions);
 }
 
@@ -269,7 +269,8 @@ std::vector<Token> lex(std::string_view text, const LexOptions& options, Budget&
     const auto enclosed = [&rest](std::string_view by) {
       return rest.size() > 2 * by.size() && rest.starts_with(by) && rest.ends_with(by);
     };
-    if (rest.size() > 3 && rest.ends_with(".") && (rest.starts_with("**") || rest.starts_with("__"))) {
+    if (rest.size() > 3 && rest.ends_with(".") &&
+        (rest.starts_with("**") || rest.starts_with("__"))) {
       rest.remove_suffix(1);  // **7**.
       more = true;
     }
@@ -284,6 +285,5 @@ std::vector<Token> lex(std::string_view text, const LexOptions& options, Budget&
   }
   return Lexer(rest, options, budget).run();
 }
-
 
 }  // namespace minirl::rl::verifier

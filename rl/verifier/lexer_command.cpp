@@ -9,22 +9,23 @@ namespace minirl::rl::verifier {
 namespace {
 
 constexpr std::array<std::string_view, 56> kSkipped{
-    "left",         "right",     "big",         "Big",      "bigg",       "Bigg",         "bigl",
-    "bigr",         "Bigl",      "Bigr",        "biggl",    "biggr",      "Biggl",        "Biggr",
-    "displaystyle", "textstyle", "scriptstyle", "limits",   "large",      "Large",        "LARGE",
-    "huge",         "Huge",      "small",       "tiny",     "normalsize", "quad",         "qquad",
-    "bf",           "rm",        "it",          "boldmath", "middle",     "nonumber",     "notag",
-    "hspace",       "hfill",     "thinspace",   "enspace",  "space",      "negthinspace", "strut",
-    "relax",        "mathstrut", "newline",    "qed",     "blacksquare", "checkmark",    "therefore",
-    "qedsymbol",    "hline",     "cline",      "allowbreak", "nobreak", "break", "ensuremath"};
+    "left",      "right",      "big",          "Big",       "bigg",         "Bigg",
+    "bigl",      "bigr",       "Bigl",         "Bigr",      "biggl",        "biggr",
+    "Biggl",     "Biggr",      "displaystyle", "textstyle", "scriptstyle",  "limits",
+    "large",     "Large",      "LARGE",        "huge",      "Huge",         "small",
+    "tiny",      "normalsize", "quad",         "qquad",     "bf",           "rm",
+    "it",        "boldmath",   "middle",       "nonumber",  "notag",        "hspace",
+    "hfill",     "thinspace",  "enspace",      "space",     "negthinspace", "strut",
+    "relax",     "mathstrut",  "newline",      "qed",       "blacksquare",  "checkmark",
+    "therefore", "qedsymbol",  "hline",        "cline",     "allowbreak",   "nobreak",
+    "break",     "ensuremath"};
 constexpr std::array<std::string_view, 18> kText{
-    "text",   "textbf", "textrm", "textit", "textnormal", "mbox",   "textsf",
-    "texttt", "emph",   "hbox",   "textsc", "textup",     "textmd", "underline",
-    "unit",   "si",     "textsl", "textnormal*"};
+    "text", "textbf", "textrm", "textit", "textnormal", "mbox", "textsf", "texttt", "emph",
+    "hbox", "textsc", "textup", "textmd", "underline",  "unit", "si",     "textsl", "textnormal*"};
 constexpr std::array<std::string_view, 18> kFont{
-    "mathbf", "mathrm",       "mathit", "mathsf", "mathtt",  "mathnormal", "boldsymbol",
-    "bm",     "operatorname", "boxed",  "fbox",   "mathcal", "pmb",
-    "num",    "mathop",       "mathord", "smash", "mathbin"};
+    "mathbf",     "mathrm", "mathit",       "mathsf",  "mathtt", "mathnormal",
+    "boldsymbol", "bm",     "operatorname", "boxed",   "fbox",   "mathcal",
+    "pmb",        "num",    "mathop",       "mathord", "smash",  "mathbin"};
 
 }  // namespace
 
@@ -260,18 +261,18 @@ std::size_t Lexer::command(std::size_t at, std::size_t end, int depth) {
        {"euro", "\xe2\x82\xac"},
        {"pounds", "\xc2\xa3"},
        {"infin", "infty"},
-         {"Bbb", "mathbb"},
-         {"surd", "sqrt"},
-         {"infinity", "infty"},
-         {"mod", "mod"}}};
+       {"Bbb", "mathbb"},
+       {"surd", "sqrt"},
+       {"infinity", "infty"},
+       {"mod", "mod"}}};
   for (const auto& [from, to] : kSame) {
     if (name != from) {
       continue;
     }
     if (to == "$" || to == "\xe2\x82\xac" || to == "\xc2\xa3") {
       push(TokenType::text, std::string(to));
-    } else if (!is_letter(to[0]) || to == "deg" || to == "lvert" || to == "rvert" ||
-               to == "mid" || to == "in") {
+    } else if (!is_letter(to[0]) || to == "deg" || to == "lvert" || to == "rvert" || to == "mid" ||
+               to == "in") {
       mark(to);
     } else {
       push(TokenType::command, std::string(to));

@@ -38,7 +38,8 @@ std::string unit_text(std::string_view text) {
 
 }  // namespace
 
-void Lexer::content(std::size_t at, std::size_t end, int depth, bool is_text, const std::string& name) {
+void Lexer::content(std::size_t at, std::size_t end, int depth, bool is_text,
+                    const std::string& name) {
   const std::string_view inner = text_.substr(at, end - at);
   const bool spaces = inner.find_first_of(" ~") != std::string_view::npos;
   std::size_t letters_in = 0;
@@ -57,9 +58,8 @@ void Lexer::content(std::size_t at, std::size_t end, int depth, bool is_text, co
   }
   const bool measured =
       !out_.empty() && out_.back().type == TokenType::number && find_unit(words);  // 60 min
-  if (name == "operatorname" ||
-      (!measured && (name == "mathrm" || name == "text") && is_function_name(words) &&
-       words.size() > 2 && words != "and")) {
+  if (name == "operatorname" || (!measured && (name == "mathrm" || name == "text") &&
+                                 is_function_name(words) && words.size() > 2 && words != "and")) {
     if (is_function_name(words)) {
       push(TokenType::command,
            words == "infinity" || words == "inf" || words == "oo" ? "infty" : words);
@@ -76,8 +76,13 @@ void Lexer::content(std::size_t at, std::size_t end, int depth, bool is_text, co
       !out_.empty() &&
       (out_.back().type == TokenType::number || out_.back().text == "}" ||
        out_.back().text == ")" || out_.back().text == "/" || out_.back().text == "*" ||
-       (out_.back().type == TokenType::letter && !is_text) ||
-       out_.back().type == TokenType::text || out_.back().type == TokenType::command);
+       (out_.back().type == TokenType::letter && !is_text) || out_.back().type == TokenType::text ||
+       out_.back().type == TokenType::command);
+  if (words == "^ circ") {  // a degree sign set as text
+    mark("^");
+    push(TokenType::command, "circ");
+    return;
+  }
   const std::string measure = unit_text(inner);
   if (commands && after_value && measure.size() > 1 && parse_unit(measure)) {
     push(TokenType::text, measure);  // \mathrm{m\,s^{-1}}
@@ -172,10 +177,11 @@ bool Lexer::basis(const std::string& name, std::size_t at, std::size_t end) {
   }
   const std::string_view rest = text_.substr(skip_spaces(at, end), end - skip_spaces(at, end));
   for (const char c : {'i', 'j', 'k'}) {
-    for (const std::string& form : {std::string{'{', c, '}'}, std::string("{\\").append(1, c).append("math}"),
-                                    std::string(1, c)}) {
-      const bool ends = form.size() > 1 || rest.size() == 1 ||
-                        (rest.size() > 1 && !is_letter(rest[1]));
+    for (const std::string& form :
+         {std::string{'{', c, '}'}, std::string("{\\").append(1, c).append("math}"),
+          std::string(1, c)}) {
+      const bool ends =
+          form.size() > 1 || rest.size() == 1 || (rest.size() > 1 && !is_letter(rest[1]));
       if (rest.starts_with(form) && ends) {
         basis_size_ = form.size();
         push(TokenType::command, std::string("basis_").append(1, c));

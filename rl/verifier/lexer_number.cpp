@@ -96,7 +96,7 @@ std::string Lexer::repeating(std::size_t& at, std::size_t end, std::string& digi
                              std::size_t& after) {
   const std::string_view rest = text_.substr(at, end - at);
   std::string block;
-  if (rest.starts_with("\\dot")) {
+  if (rest.starts_with("\\dot") && !rest.starts_with("\\dots")) {
     return dotted(at, end);
   }
   for (const std::string_view over : {"\\overline", "\\bar"}) {
@@ -118,7 +118,8 @@ std::string Lexer::repeating(std::size_t& at, std::size_t end, std::string& digi
   if (rest.starts_with("(")) {  // 0.1(6), at the end of an answer only
     const std::size_t close = rest.find(')');
     if (close != std::string_view::npos && close > 1 && close < 40 &&
-        std::all_of(rest.begin() + 1, rest.begin() + static_cast<std::ptrdiff_t>(close), is_digit) &&
+        std::all_of(rest.begin() + 1, rest.begin() + static_cast<std::ptrdiff_t>(close),
+                    is_digit) &&
         rest.find_first_not_of(" .$", close + 1) == std::string_view::npos) {
       block = std::string(rest.substr(1, close - 1));
       at += close + 1;
@@ -206,8 +207,7 @@ std::size_t Lexer::number(std::size_t at, std::size_t end) {
       for (std::size_t i = next; i < stop; ++i) {
         exponent = exponent * 10 + (text_[i] - '0');
       }
-      value =
-          multiply(value, power(Rational(10), minus ? -exponent : exponent, budget_), budget_);
+      value = multiply(value, power(Rational(10), minus ? -exponent : exponent, budget_), budget_);
       literal = false;
       at = stop;
     }

@@ -1,5 +1,5 @@
-// minirl rl/verifier/lexer_state.h -- the lexer behind lex(). Its member functions live in lexer.cpp
-// (letters, marks), lexer_number.cpp (numerals), lexer_command.cpp (LaTeX commands) and
+// minirl rl/verifier/lexer_state.h -- the lexer behind lex(). Its member functions live in
+// lexer.cpp (letters, marks), lexer_number.cpp (numerals), lexer_command.cpp (LaTeX commands) and
 // lexer_content.cpp (arguments of \\text and font commands). Private to these files.
 #pragma once
 #include <string>

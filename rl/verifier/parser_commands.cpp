@@ -136,8 +136,7 @@ int Parser::function(std::string name) {
     const int inner = is_mark("{") || is_mark("(") ? primary() : argument();
     (up ? power_node : base) = inner;
   }
-  if (power_node >= 0 && tree_[power_node].kind == Kind::number &&
-      tree_[power_node].value == -1 &&
+  if (power_node >= 0 && tree_[power_node].kind == Kind::number && tree_[power_node].value == -1 &&
       (name == "sin" || name == "cos" || name == "tan" || name == "cot")) {
     name.insert(0, "arc");
     power_node = -1;
@@ -164,8 +163,8 @@ int Parser::function(std::string name) {
           (token(1).type == TokenType::number || token(1).type == TokenType::letter)) {
         ++at_;
         const int below = factor();
-        factors = {quotient(factors.size() == 1 ? factors[0] : tree_.make(Kind::product, factors),
-                            below)};
+        factors = {
+            quotient(factors.size() == 1 ? factors[0] : tree_.make(Kind::product, factors), below)};
       }
     }
     if (factors.empty()) {
@@ -270,7 +269,7 @@ int Parser::repeated(bool product) {
 
 int Parser::matrix(const std::string& environment) {
   static constexpr std::array<std::string_view, 10> kMatrices{
-      "pmatrix", "bmatrix",     "matrix",  "array",  "Bmatrix",
+      "pmatrix", "bmatrix",     "matrix",  "array", "Bmatrix",
       "tabular", "smallmatrix", "vmatrix", "cases", "dcases"};
   if (!any_of(environment, kMatrices)) {
     throw Stop{"an unknown environment"};

@@ -22,7 +22,7 @@ int Parser::item() {
     if (is_mark(".") || (is_mark(":") && pieces.empty())) {
       ++at_;
     } else if (is_mark("[") && nested_ > 0 && !pieces.empty()) {
-      break;  // [0,1[
+      break;                                                 // [0,1[
     } else if (!pieces.empty() && words_in_parentheses()) {  // 13 (thirteen)
       ++at_;
       add(after.back(), unit_words());
@@ -81,7 +81,8 @@ int Parser::with_words(std::vector<int>& pieces, const std::string& before,
   const std::string lead = plain_words(before);
   const std::size_t except = lead.find(" except");
   if (after[0].empty() && except != std::string::npos && says_all_reals(lead.substr(0, except))) {
-    const int one = tree_[pieces[0]].kind == Kind::relation ? tree_[pieces[0]].kids.back() : pieces[0];
+    const int one =
+        tree_[pieces[0]].kind == Kind::relation ? tree_[pieces[0]].kids.back() : pieces[0];
     return tree_.make(Kind::merge, {symbol("reals"), tree_.make(Kind::set, {one})}, "setminus");
   }
   if (denies(all)) {

@@ -255,8 +255,8 @@ int Parser::set() {
     return tree_.make(Kind::builder, {inner, condition});
   }
   expect("\\}");
-  return tree_.make(
-      Kind::set, tree_[inner].kind == Kind::list ? tree_[inner].kids : std::vector<int>{inner});
+  return tree_.make(Kind::set,
+                    tree_[inner].kind == Kind::list ? tree_[inner].kids : std::vector<int>{inner});
 }
 
 }  // namespace minirl::rl::verifier

@@ -1,7 +1,7 @@
-// minirl rl/verifier/parser_state.h -- the recursive-descent parser behind parse(): tokens to a tree. Its
-// member functions live in parser.cpp (lists), parser_items.cpp (one item with its words and
-// relations), parser_terms.cpp (sums, terms, factors), parser_primary.cpp (names, brackets, groups)
-// and parser_commands.cpp (LaTeX commands). Private to these files.
+// minirl rl/verifier/parser_state.h -- the recursive-descent parser behind parse(): tokens to a
+// tree. Its member functions live in parser.cpp (lists), parser_items.cpp (one item with its words
+// and relations), parser_terms.cpp (sums, terms, factors), parser_primary.cpp (names, brackets,
+// groups) and parser_commands.cpp (LaTeX commands). Private to these files.
 #pragma once
 #include <string>
 #include <utility>

@@ -82,7 +82,8 @@ bool Parser::starts_factor() const {
   if (t.type == TokenType::command) {
     return !(t.text == "cup" || t.text == "cap" || t.text == "setminus" ||
              t.text.starts_with("end:") || t.text == "choose" || t.text == "pmod" ||
-             t.text == "bmod" || t.text == "mod" || t.text == "of" || t.text == "over" || t.text == "rfloor" || t.text == "rceil");
+             t.text == "bmod" || t.text == "mod" || t.text == "of" || t.text == "over" ||
+             t.text == "rfloor" || t.text == "rceil");
   }
   if (t.type == TokenType::mark) {
     return (t.text == "(" && !is_command("mod", 1)) || t.text == "{" || t.text == "lvert" ||
@@ -146,8 +147,8 @@ int Parser::term() {
       const bool fraction = is_command("frac");
       const int next = factor();
       if (mixed && fraction && tree_[next].kind == Kind::degrees && proper(tree_[next].kids[0])) {
-        const int whole = tree_.number(
-            add(tree_[factors[0]].value, tree_[tree_[next].kids[0]].value, budget_));
+        const int whole =
+            tree_.number(add(tree_[factors[0]].value, tree_[tree_[next].kids[0]].value, budget_));
         factors = {tree_.make(Kind::degrees, {whole})};  // 22\frac{1}{2}^\circ
       } else if (mixed && fraction && proper(next)) {
         factors = {tree_.number(add(tree_[factors[0]].value, tree_[next].value, budget_))};

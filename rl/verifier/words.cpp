@@ -9,13 +9,13 @@ namespace minirl::rl::verifier {
 namespace {
 
 constexpr std::array<std::string_view, 20> kUnits{
-    "zero",   "one",     "two",      "three",    "four",     "five",    "six",
-    "seven",  "eight",   "nine",     "ten",      "eleven",   "twelve",  "thirteen",
+    "zero",     "one",     "two",     "three",     "four",     "five",    "six",
+    "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
 constexpr std::array<std::string_view, 10> kTens{"",      "",      "twenty",  "thirty", "forty",
                                                  "fifty", "sixty", "seventy", "eighty", "ninety"};
-constexpr std::array<std::string_view, 11> kParts{"",      "",      "half",    "third",  "fourth", "fifth",
-                                                  "sixth", "seventh", "eighth", "ninth", "tenth"};
+constexpr std::array<std::string_view, 11> kParts{
+    "", "", "half", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"};
 constexpr std::array<std::string_view, 33> kDenials{
     "more",    "less",          "fewer",   "greater", "not",       "no",     "never",
     "except",  "wrong",         "neither", "nor",     "than",      "least",  "most",
@@ -29,10 +29,13 @@ constexpr std::array<std::string_view, 12> kForeignDenials{
     "\xe7\xba\xa6",              // about
     "\xe8\x87\xb3\xe5\xb0\x91",  // at least
     "\xe8\x87\xb3\xe5\xa4\x9a",  // at most
-    "\xe6\x9c\x80\xe5\xb0\x91", "\xe6\x9c\x80\xe5\xa4\x9a",
-    "\xe4\xbb\xa5\xe4\xb8\x8a", "\xe4\xbb\xa5\xe4\xb8\x8b",  // or more, or less
-    "\xe8\xb6\x85\xe8\xbf\x87", "\xe6\x88\x96",              // over; or
-    "\xe9\x94\x99"};                                         // wrong
+    "\xe6\x9c\x80\xe5\xb0\x91",
+    "\xe6\x9c\x80\xe5\xa4\x9a",
+    "\xe4\xbb\xa5\xe4\xb8\x8a",
+    "\xe4\xbb\xa5\xe4\xb8\x8b",  // or more, or less
+    "\xe8\xb6\x85\xe8\xbf\x87",
+    "\xe6\x88\x96",   // over; or
+    "\xe9\x94\x99"};  // wrong
 
 std::vector<std::string> split(std::string_view words) {
   std::vector<std::string> out(1);
@@ -132,14 +135,19 @@ bool says_all_reals(std::string_view words) {
     }
   }
   static constexpr std::array<std::string_view, 9> kSayings{
-      "all real numbers", "all reals",   "all real",          "real numbers", "all real values",
-      "all real values of", "all real number", "any real number", "\xe5\x85\xa8\xe4\xbd\x93\xe5\xae\x9e\xe6\x95\xb0"};
+      "all real numbers", "all reals",       "all real",
+      "real numbers",     "all real values", "all real values of",
+      "all real number",  "any real number", "\xe5\x85\xa8\xe4\xbd\x93\xe5\xae\x9e\xe6\x95\xb0"};
   return any_of(words, kSayings);
 }
 
 bool says_none(std::string_view words) {
-  static constexpr std::array<std::string_view, 6> kSayings{
-      "none", "empty set", "the empty set", "empty", "\xe6\x97\xa0\xe8\xa7\xa3", "\xe7\xa9\xba\xe9\x9b\x86"};
+  static constexpr std::array<std::string_view, 6> kSayings{"none",
+                                                            "empty set",
+                                                            "the empty set",
+                                                            "empty",
+                                                            "\xe6\x97\xa0\xe8\xa7\xa3",
+                                                            "\xe7\xa9\xba\xe9\x9b\x86"};
   if (any_of(words, kSayings)) {
     return true;
   }
@@ -152,8 +160,8 @@ bool says_none(std::string_view words) {
     return false;
   }
   static constexpr std::array<std::string_view, 16> kMay{
-      "real",   "solution", "solutions", "root",  "roots",   "value",  "values", "such",
-      "number", "numbers",  "integer",   "exist", "exists",  "x",      "positive", "possible"};
+      "real",   "solution", "solutions", "root",  "roots",  "value", "values",   "such",
+      "number", "numbers",  "integer",   "exist", "exists", "x",     "positive", "possible"};
   for (++at; at < list.size(); ++at) {
     if (!any_of(list[at], kMay)) {
       return false;

@@ -2,24 +2,23 @@
 // chooses the gold and the extraction, or, with its high bit, where the input is cut into gold and
 // answer. Checks beyond the sanitizers': counted work, thread CPU time and heap of every single
 // input, symmetry of "right", no thrown exception.
-#include <sanitizer/allocator_interface.h>
-
-#include <time.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
+#include <sanitizer/allocator_interface.h>
+#include <time.h>
+
 #include "rl/verifier/budget.h"
 #include "rl/verifier/verify.h"
 
 namespace {
 
-constexpr double kMostMilliseconds = 50;            // of CPU time, a verdict, under the sanitizers
-constexpr std::int64_t kMostBytes = 64 << 20;       // of heap, beyond what was there before
-thread_local std::int64_t live_bytes = 0;           // since the input began
+constexpr double kMostMilliseconds = 50;       // of CPU time, a verdict, under the sanitizers
+constexpr std::int64_t kMostBytes = 64 << 20;  // of heap, beyond what was there before
+thread_local std::int64_t live_bytes = 0;      // since the input began
 thread_local std::int64_t most_bytes = 0;
 double worst_ms = 0;
 std::int64_t worst_bytes = 0;

@@ -148,12 +148,13 @@ void RewardCommand::keep_stderr(std::string_view text) {
 std::string RewardCommand::last_words() const {
   std::string out;
   for (const std::string& line : stderr_lines_) {
-    out += "\n    " + line;
+    out.append("\n    ").append(line);
   }
   if (!stderr_rest_.empty()) {
-    out += "\n    " + stderr_rest_;
+    out.append("\n    ").append(stderr_rest_);
   }
-  return out.empty() ? "\n  it wrote nothing to stderr" : "\n  the last lines of its stderr:" + out;
+  return out.empty() ? "\n  it wrote nothing to stderr"
+                     : fmt::format("\n  the last lines of its stderr:{}", out);
 }
 
 std::string RewardCommand::read_line(std::string_view line, std::vector<RewardResult>& results,
@@ -161,23 +162,24 @@ std::string RewardCommand::read_line(std::string_view line, std::vector<RewardRe
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
     return "";
   }
-  const auto quoted = [&] { return "\"" + std::string(line.substr(0, 120)) + "\""; };
+  const auto quoted = [&] { return fmt::format("\"{}\"", line.substr(0, 120)); };
   const auto row = nlohmann::json::parse(line, nullptr, false);
   if (!row.is_object() || !row.contains("id") || !row.at("id").is_number_integer() ||
       !row.contains("score") || !row.at("score").is_number()) {
-    return "it wrote a line that is not {\"id\": ..., \"score\": ...}: " + quoted();
+    return fmt::format("{}{}",
+                       "it wrote a line that is not {\"id\": ..., \"score\": ...}: ", quoted());
   }
   const auto id = row.at("id").get<std::int64_t>();
   if (id < 0 || static_cast<std::size_t>(id) >= results.size()) {
-    return "it scored an id that was not asked for: " + quoted();
+    return fmt::format("{}{}", "it scored an id that was not asked for: ", quoted());
   }
   const auto at = static_cast<std::size_t>(id);
   if (seen[at]) {
-    return "it scored an id twice: " + quoted();
+    return fmt::format("{}{}", "it scored an id twice: ", quoted());
   }
   const double score = row.at("score").get<double>();
   if (!std::isfinite(score)) {
-    return "a score is not finite: " + quoted();
+    return fmt::format("{}{}", "a score is not finite: ", quoted());
   }
   seen[at] = true;
   --missing;

@@ -1,5 +1,7 @@
 #include "cli/answer_rows.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"

@@ -203,7 +203,8 @@ void bind(Schema& s, Config& c) {
   s.field("command", &c.reward.command,
           "name = \"command\": a shell command that scores JSON lines (docs/rewards/command.md)");
   s.field("command_timeout_s", &c.reward.command_timeout_s, above_to(0, 86400),
-          "seconds that the command may take for one batch");
+          "seconds that the command may take for one batch")
+      .no_effect_on_results();
 
   s.table("eval", "held-out problems");
   s.field("every", &c.eval.every, kCountOrNone,

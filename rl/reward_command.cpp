@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <thread>
 #include <utility>
 
@@ -12,7 +13,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,14 +37,31 @@ void never_block(int end) {
   ::fcntl(end, F_SETFL, ::fcntl(end, F_GETFL) | O_NONBLOCK);
 }
 
-/// Both ends are closed in programs that others start.
-std::array<int, 2> pair_of_ends() {
+/// A pipe whose ends are closed in programs that others start.
+std::array<int, 2> pipe_ends() {
   std::array<int, 2> ends{-1, -1};
-  // A socket, not a pipe: writing to a program that is gone is an error code here, not SIGPIPE.
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     fail(Exit::runtime, fmt::format("cannot start a reward command: {}", std::strerror(errno)));
   }
   return ends;
+}
+
+/// write() to a program that may be gone: EPIPE instead of the signal, for this thread only.
+ssize_t write_quietly(int end, std::string_view bytes) {
+  sigset_t broken;
+  sigset_t before;
+  ::sigemptyset(&broken);
+  ::sigaddset(&broken, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken, &before);
+  const ssize_t n = ::write(end, bytes.data(), bytes.size());
+  const int error = errno;
+  if (n < 0 && error == EPIPE) {
+    const timespec now{0, 0};
+    ::sigtimedwait(&broken, nullptr, &now);  // takes the pending signal
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return n;
 }
 
 }  // namespace
@@ -60,9 +77,9 @@ RewardCommand::~RewardCommand() {
 }
 
 void RewardCommand::start() {
-  const auto in = pair_of_ends();
-  const auto out = pair_of_ends();
-  const auto err = pair_of_ends();
+  const auto in = pipe_ends();
+  const auto out = pipe_ends();
+  const auto err = pipe_ends();
   const int parent = ::getpid();
   const char* const command = command_.c_str();
   const int child = ::fork();
@@ -79,7 +96,7 @@ void RewardCommand::start() {
     if (::getppid() != parent) {
       ::_exit(127);
     }
-    ::dup2(in[1], STDIN_FILENO);
+    ::dup2(in[0], STDIN_FILENO);
     ::dup2(out[1], STDOUT_FILENO);
     ::dup2(err[1], STDERR_FILENO);
     ::execl("/bin/sh", "sh", "-c", command, static_cast<char*>(nullptr));
@@ -87,10 +104,10 @@ void RewardCommand::start() {
   }
   ::setpgid(child, child);
   process_ = child;
-  in_ = in[0];
+  in_ = in[1];
   out_ = out[0];
   err_ = err[0];
-  for (const int end : {in[1], out[1], err[1]}) {
+  for (const int end : {in[0], out[1], err[1]}) {
     ::close(end);
   }
   for (const int end : {in_, out_, err_}) {
@@ -226,8 +243,7 @@ std::string RewardCommand::try_batch(const std::string& input, std::size_t rows,
       }
     }
     if (ends[2].revents != 0) {
-      const ssize_t n =
-          ::send(in_, input.data() + written, input.size() - written, MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t n = write_quietly(in_, std::string_view(input).substr(written));
       if (n > 0) {
         written += static_cast<std::size_t>(n);
       } else if (n < 0 && errno != EAGAIN && errno != EINTR) {

@@ -16,7 +16,8 @@ namespace minirl::rl {
 /// {"id", "gold", "completion"} in, one line {"id", "score"} out, in any order, exactly one an id.
 /// A batch that is not answered in time, or not understood, ends the program; it is started again
 /// and asked once more, then the run fails. The program is killed with this object, and by the
-/// system if this process dies. Not to be shared by threads.
+/// system if this process dies. Not to be shared by
+/// threads; the thread that scores first must live as long as the program.
 class RewardCommand {
  public:
   /// `command` is run by /bin/sh. `timeout_s`: of one batch, wall clock.

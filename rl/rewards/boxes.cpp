@@ -297,10 +297,10 @@ Boxes last_boxes(std::string_view text) {
       box.closed = match[next] != kNone;
       box.end = box.closed ? match[next] + 1 : next + 1;
       box.content = box.closed ? text.substr(next + 1, match[next] - next - 1) : std::string_view{};
-    } else if (const std::size_t end = command_end(text, next, match); end > 0) {
+    } else if (const std::size_t stop = command_end(text, next, match); stop > 0) {
       box.closed = true;
-      box.end = end;
-      box.content = text.substr(next, end - next);
+      box.end = stop;
+      box.content = text.substr(next, stop - next);
     } else if (is_boxed_letter(text, next)) {
       box.closed = true;
       box.end = next + 1;

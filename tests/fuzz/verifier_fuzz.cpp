@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <malloc.h>
 #include <sanitizer/allocator_interface.h>
 #include <time.h>
 
@@ -23,17 +24,22 @@ thread_local std::int64_t most_bytes = 0;
 double worst_ms = 0;
 std::int64_t worst_bytes = 0;
 
-// A freed block of before the input counts as negative; the verifier keeps nothing, so both agree.
-void on_malloc(const volatile void*, std::size_t size) {
-  live_bytes += static_cast<std::int64_t>(size);
+void allocated(std::int64_t bytes) {
+  live_bytes += bytes;
   most_bytes = live_bytes > most_bytes ? live_bytes : most_bytes;
+}
+
+#if __has_feature(address_sanitizer)
+void on_malloc(const volatile void*, std::size_t size) {
+  allocated(static_cast<std::int64_t>(size));
 }
 void on_free(const volatile void* block) {
   if (block != nullptr) {
-    live_bytes -=
-        static_cast<std::int64_t>(__sanitizer_get_allocated_size(const_cast<const void*>(block)));
+    allocated(
+        -static_cast<std::int64_t>(__sanitizer_get_allocated_size(const_cast<const void*>(block))));
   }
 }
+#endif
 
 double cpu_ms() {
   timespec t{};
@@ -68,8 +74,31 @@ auto measured(const Work& work) {
 
 }  // namespace
 
+#if !__has_feature(address_sanitizer)
+// Without the sanitizer every block of C++ is counted here; the verifier uses no other.
+void* operator new(std::size_t size) {
+  void* const block = std::malloc(size);
+  if (block == nullptr) {
+    std::abort();
+  }
+  allocated(static_cast<std::int64_t>(malloc_usable_size(block)));
+  return block;
+}
+void operator delete(void* block) noexcept {
+  if (block != nullptr) {
+    allocated(-static_cast<std::int64_t>(malloc_usable_size(block)));
+  }
+  std::free(block);
+}
+void operator delete(void* block, std::size_t) noexcept {
+  operator delete(block);
+}
+#endif
+
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
+#if __has_feature(address_sanitizer)
   __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);
+#endif
   std::atexit(report);
   return 0;
 }

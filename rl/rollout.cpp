@@ -63,7 +63,12 @@ void score_groups(std::span<Group> groups, const RewardOptions& options, int thr
       try {
         if (!options.command) { rollout->verdict = options.reward->score(group->example.answer, rollout->text); }
         extras[static_cast<std::size_t>(i)] = extra_score(options.extra, rollout->text);
-      } catch (const std::exception& e) { failures[static_cast<std::size_t>(i)] = e.what(); }
+      } catch (const Error& e) {
+        failures[static_cast<std::size_t>(i)] = e.what();
+      } catch (const std::exception& e) {  // a judge that stumbles over one answer must not end a run: 0, and counted
+        rollout->verdict = {};
+        rollout->verdict.why = fmt::format("undecided: the reward failed: {}", e.what());
+      }
     }
   });
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -108,6 +113,7 @@ RolloutSummary summarize(std::span<const Group> groups) {
       s.kl_penalty_mean += r.kl_penalty;
       s.truncated_frac += r.stopped ? 0 : 1;
       s.answered_frac += r.verdict.answered ? 1 : 0;
+      s.undecided_frac += r.verdict.why.starts_with("undecided") ? 1 : 0;
       s.duplicate_frac += seen.insert(r.ids).second ? 0 : 1;
     }
     s.zero_variance_frac += g.report.zero_variance ? 1 : 0;
@@ -119,6 +125,7 @@ RolloutSummary summarize(std::span<const Group> groups) {
   s.kl_penalty_mean /= n;
   s.truncated_frac /= n;
   s.answered_frac /= n;
+  s.undecided_frac /= n;
   s.duplicate_frac /= n;
   s.zero_variance_frac /= static_cast<double>(groups.size());
   return s;

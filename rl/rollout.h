@@ -76,6 +76,7 @@ void set_advantages(std::span<Group> groups, const AdvantageOptions& options);
 struct RolloutSummary {
   double reward_mean = 0, reward_std = 0;
   double length_mean = 0, length_max = 0;       // tokens
+  double undecided_frac = 0;                    // of rollouts: beyond the bounds of the reward, scored 0
   double truncated_frac = 0, answered_frac = 0; // of rollouts
   double zero_variance_frac = 0;                // of groups
   double kl_penalty_mean = 0;                   // subtracted from the reward, over rollouts

@@ -361,6 +361,7 @@ void Trainer::train_step() {
        {"rollout/length_max", s.length_max, "tokens", ""},
        {"rollout/truncated_frac", s.truncated_frac, "", "completions without an end token / completions"},
        {"rollout/answered_frac", s.answered_frac, "", "completions in which the reward found an answer / completions"},
+       {"reward/undecided_frac", s.undecided_frac, "", "completions that the reward could not judge within its bounds (they score 0) / completions"},
        {"rollout/zero_variance_frac", s.zero_variance_frac, "", "groups whose rewards are all equal / groups"},
        {"rollout/duplicate_frac", s.duplicate_frac, "", "completions equal to an earlier one of their group / completions"},
        {"train/loss", loss, "", "aggregated loss, mean over the step's updates"},

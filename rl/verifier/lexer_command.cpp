@@ -19,9 +19,9 @@ constexpr std::array<std::string_view, 56> kSkipped{
     "relax",     "mathstrut",  "newline",      "qed",       "blacksquare",  "checkmark",
     "therefore", "qedsymbol",  "hline",        "cline",     "allowbreak",   "nobreak",
     "break",     "ensuremath"};
-constexpr std::array<std::string_view, 18> kText{
+constexpr std::array<std::string_view, 17> kText{
     "text", "textbf", "textrm", "textit", "textnormal", "mbox", "textsf", "texttt", "emph",
-    "hbox", "textsc", "textup", "textmd", "underline",  "unit", "si",     "textsl", "textnormal*"};
+    "hbox", "textsc", "textup", "textmd", "underline",  "unit", "si",     "textsl"};
 constexpr std::array<std::string_view, 18> kFont{
     "mathbf",     "mathrm", "mathit",       "mathsf",  "mathtt", "mathnormal",
     "boldsymbol", "bm",     "operatorname", "boxed",   "fbox",   "mathcal",

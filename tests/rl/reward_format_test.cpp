@@ -1,4 +1,6 @@
 // Rewards of form, their weights, and the penalty of length.
+#include <stdexcept>
+
 #include <doctest/doctest.h>
 
 #include "rl/config.h"
@@ -121,6 +123,29 @@ TEST_CASE("rl/rollout: one score a completion, by index, and weights add up") {
     CAPTURE(texts[i]);
     CHECK(groups[0].rollouts[i].reward == expected[i]);
   }
+}
+
+TEST_CASE("rl/rollout: a judge that stumbles scores 0, is counted, and ends nothing") {
+  const RewardInfo stumbling{.name = "stumbling",
+                             .summary = "",
+                             .instruction = "",
+                             .score = [](std::string_view, std::string_view completion) {
+                               if (completion == "bad") {
+                                 throw std::runtime_error("overflow");
+                               }
+                               return RewardResult{1, true, "", "right"};
+                             },
+                             .check_gold = nullptr};
+  std::vector<Group> groups = {group_of({"good", "bad", "good", "bad", "bad"}, "5")};
+  RewardOptions options;
+  options.reward = &stumbling;
+  score_groups(groups, options, 2);
+  const double expected[] = {1, 0, 1, 0, 0};
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(groups[0].rollouts[i].reward == expected[i]);
+  }
+  CHECK(groups[0].rollouts[1].verdict.why == "undecided: the reward failed: overflow");
+  CHECK(summarize(groups).undecided_frac == doctest::Approx(0.6));
 }
 
 TEST_CASE("rl/config: rewards that make no sense together are refused with the reason") {

@@ -161,7 +161,7 @@ void summarize_tokens(LabResult& r, const std::vector<LabToken>& tokens) {
 LabBatch make_lab_batch(std::unique_ptr<Decoder> model, const data::Tokenizer& tokenizer, const rl::LoadedConfig& loaded, const LabOptions& options, const Exec& exec) {
   const rl::Config& config = loaded.config;
   const auto seed = static_cast<std::uint64_t>(config.run.seed);
-  const auto task = data::make_task(config.task.name, config.task.params);
+  const rl::Problems problems = rl::open_problems(config, tokenizer, model->config().max_positions);
   const auto algorithm = rl::make_algorithm(config.algorithm.name, config.algorithm.params);
   LabBatch batch;
   batch.live = std::move(model);
@@ -169,14 +169,15 @@ LabBatch make_lab_batch(std::unique_ptr<Decoder> model, const data::Tokenizer& t
   const Index topk = std::max(options.topk, algorithm->traits().topk);
 
   std::vector<data::Example> examples;
-  for (Index i = 0; i < options.prompts; ++i) { examples.push_back(task->train_example(seed, options.step * config.rollout.prompts_per_step + i)); }
+  for (Index i = 0; i < options.prompts; ++i) { examples.push_back(problems.task->train_example(seed, options.step * config.rollout.prompts_per_step + i)); }
   const rl::MismatchOptions mismatch = rl::mismatch_options(config);
   rl::RolloutPolicy policy(live, mismatch, config.rollout.ema_decay);
   SamplerOptions sampling = rl::sampler_options(config, tokenizer, config.rollout.temperature);
   sampling.topk = std::min(topk, tokenizer.vocab_size());
   sampling.logit_noise = mismatch.logit_noise;
   sampling.record_temperature = mismatch.untempered_logp ? 1.0 : 0.0;
-  const rl::GenerateOptions generate{sampling, config.rollout.group_size, rng::Key::of(seed, rng::Stream::rollout).derive(static_cast<std::uint64_t>(options.step)), 0};
+  sampling.top_p = mismatch.top_p;  // log mu is that of the whole vocabulary
+  const rl::GenerateOptions generate{sampling, config.rollout.group_size, rng::Key::of(seed, rng::Stream::rollout).derive(static_cast<std::uint64_t>(options.step)), 0, problems.format.get()};
   batch.groups = rl::generate_groups(policy.model(), tokenizer, examples, generate, exec);
   rl::score_groups(batch.groups, rl::reward_options(config), exec.threads);
   if (options.made_rewards) { toss_rewards(batch.groups, seed); }

@@ -76,6 +76,10 @@ struct SampleOptions {
   // recorded at another temperature than the token was drawn at.
   double logit_noise = 0;         // standard deviation; 0: none
   double record_temperature = 0;  // 0: `temperature`
+  // Evaluation only: which ids may be drawn (autograd/logit_filter.h). Log-probabilities are those
+  // without the filter.
+  Index top_k = 0;   // 0: all
+  double top_p = 1;  // 1: all
 };
 struct SampledTokens {
   Tensor token;    // (N) i32

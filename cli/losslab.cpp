@@ -72,7 +72,7 @@ Exit losslab(const LabArgs& args) {
     config.config = args.source;
     config.sets = args.sets;
     opened.loaded = load(config).loaded;
-    opened.tokenizer = data::byte_tokenizer();
+    opened.tokenizer = rl::open_tokenizer(opened.loaded.config);
     opened.model = rl::initial_model(opened.loaded.config, *opened.tokenizer);
     options.made_rewards = opened.loaded.config.model.checkpoint.empty();  // random weights earn no reward
   }

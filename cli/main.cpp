@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
   minirl::cli::add_report(app, chosen);
   minirl::cli::add_reward(app, chosen);
   minirl::cli::add_tokenize(app, chosen);
+  minirl::cli::add_prepare(app, chosen);
   minirl::cli::add_explain(app, chosen);
   minirl::cli::add_losslab(app, chosen);
   minirl::cli::add_reproduce(app, chosen);

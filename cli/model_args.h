@@ -1,5 +1,5 @@
 // minirl cli/model_args.h -- which trained model a command means: the newest checkpoint of a run,
-// one checkpoint, or a Hugging Face folder together with a configuration.
+// one checkpoint, or any Hugging Face folder.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -18,9 +18,14 @@ struct ModelArgs {
   std::string model;   // folder
   std::string config;  // empty: that of the run which the folder belongs to
   std::vector<std::string> sets;
+  std::string data = {};       // problems of a file instead of those of the configuration
+  std::string template_ = {};  // chat template; empty: that of the configuration
+  Index max_new_tokens = 0;    // 0: that of the configuration
 };
 
 void add_model_args(CLI::App& command, ModelArgs& args);
+/// --data, --template and --max-new-tokens, for commands that sample.
+void add_problem_args(CLI::App& command, ModelArgs& args);
 
 struct OpenedModel {
   rl::LoadedConfig loaded;

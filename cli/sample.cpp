@@ -17,8 +17,8 @@ namespace {
 struct SampleArgs {
   ModelArgs model;
   std::string prompt;
-  Index count = 4, problems = 3, max_new_tokens = 0, seed = 1;
-  double temperature = 1.0;
+  Index count = 4, problems = 3, seed = 1, top_k = 0;
+  double temperature = 1.0, top_p = 1.0;
   bool greedy = false, json = false, has_prompt = false;
 };
 
@@ -43,24 +43,36 @@ Exit sample(const SampleArgs& args) {
   catch_signals();
   const Exec exec = rl::make_exec(config.runtime);
   std::vector<data::Example> examples;
+  rl::Problems problems;
   if (args.has_prompt) {
     examples.push_back({0, unescaped(args.prompt), ""});
+    if (!args.model.template_.empty() && args.model.template_ != "plain") {
+      examples[0].messages = {{"user", examples[0].prompt, {}}};
+    }
     if (examples[0].prompt.empty()) {
       fail(Exit::usage, "the prompt is empty", "give it at least one character");
     }
   } else {
-    examples = data::make_task(config.task.name, config.task.params)->eval_examples(args.problems);
+    problems = rl::open_problems(config, *opened.tokenizer, opened.model->config().max_positions);
+    const auto& all = problems.held_out;
+    examples.assign(all.begin(),
+                    all.begin() + std::min<std::ptrdiff_t>(std::ssize(all), args.problems));
   }
+  // A prompt of the command line asks for what it asks for.
+  const data::PromptFormat own(
+      *opened.tokenizer,
+      {config.prompt.chat_template, config.prompt.thinking, config.prompt.system, ""});
+  const data::PromptFormat& format = args.has_prompt ? own : *problems.format;
   rl::GenerateOptions options{
       rl::sampler_options(config, *opened.tokenizer, args.temperature), args.count,
       rng::Key::of(static_cast<std::uint64_t>(args.seed), rng::Stream::sample)};
   options.sampling.greedy = args.greedy;
-  if (args.max_new_tokens > 0) {
-    options.sampling.max_new_tokens = args.max_new_tokens;
-  }
+  options.sampling.top_k = std::max<Index>(args.top_k, 0);
+  options.sampling.top_p = args.top_p;
+  options.format = &format;
   for (const auto& e : examples) {
-    const Index positions = static_cast<Index>(opened.tokenizer->encode(e.prompt).size()) +
-                            options.sampling.max_new_tokens;
+    const Index positions =
+        static_cast<Index>(format.encode(e).size()) + options.sampling.max_new_tokens;
     if (positions > opened.model->config().max_positions) {
       fail(Exit::usage,
            fmt::format("prompt and new tokens need {} positions, the model has {}", positions,
@@ -87,6 +99,7 @@ Exit sample(const SampleArgs& args) {
                                       {"text", r.text},
                                       {"ids", r.ids},
                                       {"logp", r.logp},
+                                      {"filtered", options.sampling.filtered()},
                                       {"stopped", r.stopped}};
         if (!args.has_prompt) {
           row["answer"] = g.example.answer, row["reward"] = r.reward;
@@ -128,12 +141,18 @@ void add_sample(CLI::App& app, Chosen& chosen) {
   command->add_option("--problems", args->problems, "how many held-out problems")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command
-      ->add_option("--max-new-tokens", args->max_new_tokens,
-                   "longest completion; default: rollout.max_new_tokens")
-      ->check(CLI::Range(1, 1 << 20));
+  add_problem_args(*command, args->model);
   command->add_option("--temperature", args->temperature, "T of softmax(logits / T)")
       ->check(CLI::Range(1e-6, 100.0))
+      ->capture_default_str();
+  command
+      ->add_option("--top-p", args->top_p,
+                   "sample from the most likely tokens of this total probability")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->capture_default_str();
+  command
+      ->add_option("--top-k", args->top_k, "sample from so many most likely tokens; 0 or -1: off")
+      ->check(CLI::Range(-1, 1 << 24))
       ->capture_default_str();
   command->add_option("--seed", args->seed, "seed of the sampling")
       ->check(CLI::NonNegativeNumber)

@@ -1,9 +1,10 @@
-#include <array>
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
 #include "data/tokenizer.h"
+#include "data/tokenizer/byte_alphabet.h"
 
 namespace minirl::data {
 namespace {
@@ -11,44 +12,33 @@ namespace {
 constexpr Index kBytes = 256;
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// Hugging Face vocabularies are JSON texts, so a byte-level vocabulary writes each byte as one
-// printable character: the printable bytes of Latin-1 as themselves, the others, in order, from
-// U+0100 on.
-std::array<std::string, kBytes> byte_alphabet() {
-  std::array<std::string, kBytes> out;
-  unsigned next = 256;
-  for (unsigned b = 0; b < kBytes; ++b) {
-    const bool printable = (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
-    const unsigned point = printable ? b : next++;
-    std::string& text = out[b];
-    if (point < 0x80) {
-      text += static_cast<char>(point);
-    } else {  // below 0x800: two bytes of UTF-8
-      text += static_cast<char>(0xc0 | point >> 6);
-      text += static_cast<char>(0x80 | (point & 0x3f));
-    }
-  }
-  return out;
-}
-
 class ByteTokenizer final : public Tokenizer {
  public:
   std::vector<Token> encode(std::string_view text, Specials mode) const override {
+    const TextSpan all{0, text.size()};
+    return encode_prompt(text, mode == Specials::parse ? std::span<const TextSpan>()
+                                                       : std::span<const TextSpan>(&all, 1));
+  }
+
+  std::vector<Token> encode_prompt(std::string_view text,
+                                   std::span<const TextSpan> literal) const override {
     std::vector<Token> out;
     out.reserve(text.size());
-    while (!text.empty()) {
+    for (std::size_t at = 0; at < text.size();) {
       const SpecialToken* found = nullptr;
-      if (mode == Specials::parse && text.front() == '<') {
+      if (text[at] == '<') {
         for (const auto& s : specials_) {  // none is a prefix of another
-          if (text.substr(0, s.text.size()) == s.text) {
+          if (text.substr(at, s.text.size()) == s.text) {
             found = &s;
           }
         }
       }
-      out.push_back(found != nullptr
-                        ? found->id
-                        : static_cast<Token>(static_cast<unsigned char>(text.front())));
-      text.remove_prefix(found != nullptr ? found->text.size() : 1);
+      if (found != nullptr && overlaps(literal, at, at + found->text.size())) {
+        found = nullptr;
+      }
+      out.push_back(found != nullptr ? found->id
+                                     : static_cast<Token>(static_cast<unsigned char>(text[at])));
+      at += found != nullptr ? found->text.size() : 1;
     }
     return out;
   }
@@ -78,7 +68,7 @@ class ByteTokenizer final : public Tokenizer {
   void save(const std::filesystem::path& directory) const override {
     using Json = nlohmann::ordered_json;
     Json vocab = Json::object();
-    const auto alphabet = byte_alphabet();
+    const auto& alphabet = byte_alphabet();
     for (Index b = 0; b < kBytes; ++b) {
       vocab[alphabet[static_cast<std::size_t>(b)]] = b;
     }
@@ -139,6 +129,22 @@ class ByteTokenizer final : public Tokenizer {
 };
 
 }  // namespace
+
+bool overlaps(std::span<const TextSpan> spans, std::size_t begin, std::size_t end) {
+  const auto after = std::partition_point(spans.begin(), spans.end(),
+                                          [&](const TextSpan& s) { return s.end <= begin; });
+  return after != spans.end() && after->begin < end;
+}
+
+std::string Tokenizer::end_token_words() const {
+  const Token id = eos();
+  return fmt::format("{} {} (built in)", decode(std::span(&id, 1)), id);
+}
+
+const std::string& Tokenizer::chat_template() const {
+  static const std::string none;
+  return none;
+}
 
 std::optional<Token> Tokenizer::special(std::string_view text) const {
   for (const auto& s : specials()) {

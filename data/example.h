@@ -1,16 +1,21 @@
 // minirl data/example.h -- one problem, and one worked answer to a problem.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "core/error.h"
+#include "data/message.h"
 
 namespace minirl::data {
 
 /// A prompt and what a reward needs to judge a completion of it.
 struct Example {
   Index id = 0;        // of the problem: equal problems of one task have equal ids
-  std::string prompt;  // what the policy sees
+  std::string prompt;  // what the policy sees; of a conversation: its last message, to be shown
   std::string answer;  // the gold answer, in the form that the task's reward reads
+  std::vector<Message> messages = {};  // a conversation to be rendered by a chat template, or none
+  std::string label = {};              // the data set's own name of the problem
+  std::string where = {};              // "train.jsonl:17"; empty for problems that are made up
 };
 
 /// What a synthetic worked answer is worth. A base model is made from a mixture: it can, but often

@@ -46,6 +46,11 @@ Quality Mixture::pick(double u) const {
   return u < unboxed + wrong + malformed ? Quality::malformed : Quality::good;
 }
 
+Index Task::drop(const std::function<bool(const Example&)>&) {
+  MINIRL_CHECK(from_files(), "problems that are made up cannot be left out");
+  return 0;
+}
+
 std::unique_ptr<Task> make_task(const std::string& name, ParamMap params) {
   const TaskInfo& info = Tasks::find("task", name);
   bind_params("task '" + name + "'", info.params, params);

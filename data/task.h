@@ -1,5 +1,5 @@
-// minirl data/task.h -- where problems come from. A task is a pure function of (seed, index): no
-// state, no files, so a run can be replayed from its config alone and batches may be cut anywhere.
+// minirl data/task.h -- where problems come from. A task is a pure function of (seed, index) and,
+// for the tasks that read files, of the files: a run can be replayed, resumed and cut anywhere.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -23,10 +23,20 @@ class Task {
   /// The first n held-out problems, all different, the same for every seed. Whether a problem is
   /// held out is a property of the problem alone (about one in kHeldOutShare), and the two
   /// functions above draw only from the others. Fails with Exit::usage when the task has fewer.
+  /// A task of files has a file of held-out problems; n = 0: all of it.
   virtual std::vector<Example> eval_examples(Index n) const = 0;
   /// Longest prompt and longest good completion, in bytes.
   virtual Index prompt_bytes_max() const = 0;
   virtual Index completion_bytes_max() const = 0;
+
+  /// Problems come from files: lengths are not known before they are read, there are no worked
+  /// answers.
+  virtual bool from_files() const { return false; }
+  /// Leaves out the problems that `unusable` says; returns how many. Before the first example is
+  /// asked for; only for tasks of files.
+  virtual Index drop(const std::function<bool(const Example&)>& unusable);
+  /// What was read and what was left out, for the log.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// One problem in this many is held out for evaluation.
@@ -48,7 +58,7 @@ struct Mixture {
 
 struct TaskInfo {
   std::string doc;
-  std::string reward;  // the reward that its answers are meant for
+  std::string reward;  // the reward that its answers are meant for; empty: any
   std::vector<ParamSpec> params;
   std::function<std::unique_ptr<Task>(const ParamMap&)>
       make;  // parameters checked against `params`

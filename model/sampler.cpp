@@ -79,7 +79,7 @@ class Generation {
     const Var h = model_.head_input(pass, model_.hidden(pass, batch), rows);
     const ops::SampledTokens drawn =
         ops::sample_tokens(exec_, h.value, model_.head(), keys_, draws_, {options_.temperature, options_.vocabulary, options_.greedy, false,
-                                                                                  options_.topk, options_.logit_noise, options_.record_temperature});
+                                                                                  options_.topk, options_.logit_noise, options_.record_temperature, options_.top_k, options_.top_p});
     take(drawn);
     ++stats_.decode_steps;
     stats_.new_tokens += static_cast<Index>(count);

@@ -18,6 +18,11 @@ struct SamplerOptions {
   std::vector<Token> stop_ids;  // the first of these ends a completion and belongs to it
   Index vocabulary = 0;         // ids that may be sampled; 0 = all rows of the head
   Index topk = 0;               // record the K most likely ids of every position too
+  // Evaluation only: tokens are drawn from the top_k most likely, then the fewest that hold top_p of the
+  // probability. The recorded log mu are those of softmax(logits / T) without this filter.
+  Index top_k = 0;              // 0: off
+  double top_p = 1;             // 1: off
+  bool filtered() const { return !greedy && (top_k > 0 || top_p < 1); }
   // Faults on purpose (rl/mismatch.h).
   double logit_noise = 0;         // standard deviation of the noise on every logit
   double record_temperature = 0;  // log mu at another temperature than the tokens'; 0: the same

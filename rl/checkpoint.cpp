@@ -76,6 +76,15 @@ StateTensors numbered(const StateTensors& state) {
 
 std::string file_hash(const fs::path& path) { return sha256_hex(read_file(path)); }
 
+// A folder must stop where the run stopped: all end tokens, not only the tokenizer's own.
+void declare_end_tokens(const fs::path& generation_config, const data::Tokenizer& tokenizer) {
+  const std::vector<Token> ids = tokenizer.end_tokens();
+  if (ids.size() < 2) { return; }
+  Json doc = Json::parse(read_file(generation_config));
+  doc["eos_token_id"] = ids;
+  write_file_atomic(generation_config, doc.dump(2) + "\n");
+}
+
 }  // namespace
 
 std::string checkpoint_name(const Progress& p) { return fmt::format("{}-{:06}", p.phase == Phase::pretrain ? "pretrain" : "step", p.step); }
@@ -91,6 +100,7 @@ fs::path save_checkpoint(const fs::path& checkpoints, const Progress& progress, 
   try {
     save_pretrained(temporary, model, {tokenizer.eos(), -1, tokenizer.eos()});
     tokenizer.save(temporary);
+    declare_end_tokens(temporary / "generation_config.json", tokenizer);
     write_safetensors(temporary / "optimizer.safetensors", optimizer.state());
     if (!rollout_policy.empty()) { write_safetensors(temporary / kRolloutPolicyFile, numbered(rollout_policy)); }
     Json files = Json::object();

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "data/prompt.h"
 #include "data/task.h"
 #include "rl/aggregation.h"
 #include "rl/algorithm_registry.h"
 #include "rl/config_entries.h"
 #include "rl/loss_config.h"
 #include "rl/presets.h"
+#include "rl/reward.h"
 #include "rl/reward_mix.h"
 
 namespace minirl::rl {
@@ -101,16 +103,52 @@ void check_model(const Config& c, Checks& checks) {
                  "rotary positions turn pairs of numbers");
 }
 
+// Files are read when the model is known (rl/problems.h); a configuration stands without them.
+void check_file_task(const Config& c, Checks& checks) {
+  checks.require(
+      c.pretrain.steps == 0, "pretrain.steps",
+      fmt::format("pretrain.steps = {}, but the task {} has no worked answers to pretrain "
+                  "on",
+                  c.pretrain.steps, c.task.name),
+      "--set pretrain.steps=0, and model.checkpoint for a trained base model");
+  const std::string& instruction = c.prompt.instruction;
+  const std::string& wanted = Rewards::find("reward", c.reward.name).instruction;
+  checks.require(
+      instruction == "auto" || instruction == "none" || data::asks_for(instruction, wanted) ||
+          data::asks_for(c.prompt.system, wanted),
+      "prompt.instruction",
+      fmt::format("prompt.instruction = \"{}\" does not ask for what the reward {} reads "
+                  "(\"{}\")",
+                  instruction, c.reward.name, wanted),
+      "write \"auto\", or \"none\" where the problems ask for it themselves");
+}
+
 void check_task(const Config& c, Checks& checks) {
   std::unique_ptr<data::Task> task;
   try {
     task = data::make_task(c.task.name, c.task.params);
+    if (task->from_files()) {
+      check_file_task(c, checks);
+      return;
+    }
     (void)task->eval_examples(c.eval.prompts);
   } catch (const Error& error) {
     checks.require(false, task == nullptr ? "task.name" : "eval.prompts", error.what(),
                    "see the [task] and [eval] tables");
     return;
   }
+  checks.require(c.eval.prompts > 0, "eval.prompts",
+                 fmt::format("eval.prompts = 0 means all problems of a data file, but the task {} "
+                             "makes its problems up",
+                             c.task.name),
+                 "--set eval.prompts=100");
+  checks.require(c.prompt.instruction == "auto" && c.prompt.system.empty() &&
+                     c.prompt.chat_template == "auto" && c.prompt.max_tokens == 0,
+                 "prompt.template",
+                 fmt::format("the table [prompt] has no effect on the task {}, whose prompts are "
+                             "complete",
+                             c.task.name),
+                 "leave it out");
   const Index longest = task->completion_bytes_max() + 1;
   checks.require(longest <= c.rollout.max_new_tokens, "rollout.max_new_tokens",
                  fmt::format("rollout.max_new_tokens = {} is too small: the longest right answer "

@@ -26,12 +26,23 @@ struct ModelTable {
   }
   ModelConfig shape;       // vocab_size follows from the tokenizer
   std::string checkpoint;  // folder to start from; empty: random weights, then [pretrain]
+  std::string tokenizer;   // folder, or bytes; empty: that of the checkpoint, else bytes
 };
 
 /// A registered thing and its own parameters.
 struct EntryConfig {
   std::string name;
   ParamMap params;
+};
+
+/// How a problem of a data file becomes what the policy sees.
+struct PromptConfig {
+  std::string chat_template = "auto";  // auto: that of the tokenizer's files
+  bool thinking = true;
+  std::string system;                // empty: the template's own
+  std::string instruction = "auto";  // auto: what the reward reads; none; or a text
+  Index max_tokens = 0;              // 0: what max_new_tokens leaves of the model's positions
+  std::string too_long = "error";    // error | drop
 };
 
 /// Supervised training of the base model on worked answers of mixed quality.
@@ -116,6 +127,8 @@ struct EvalConfig {
   Index prompts = 100;  // held-out problems
   Index samples = 8;    // completions per problem: avg@samples, pass@samples
   double temperature = 1.0;
+  double top_p = 1.0;  // 1: off
+  Index top_k = 0;     // 0 or -1: off
 };
 
 struct CheckpointConfig {
@@ -134,6 +147,7 @@ struct Config {
   RunConfig run;
   ModelTable model;
   EntryConfig task{"arithmetic", {}};
+  PromptConfig prompt;
   PretrainConfig pretrain;
   RolloutConfig rollout;
   TrainConfig train;

@@ -1,5 +1,6 @@
 #include "rl/config_entries.h"
 
+#include "data/chat_template.h"
 #include "data/task.h"
 #include "model/decoder.h"
 #include "rl/advantage.h"
@@ -24,6 +25,12 @@ std::vector<std::string> reward_choices() {
       out.push_back(name);
     }
   }
+  return out;
+}
+
+std::vector<std::string> template_choices() {
+  std::vector<std::string> out = data::ChatTemplates::names();
+  out.insert(out.begin(), "auto");
   return out;
 }
 

@@ -12,6 +12,7 @@ std::vector<std::string> model_families();
 std::vector<std::string> schedule_choices();
 std::vector<std::string> advantage_choices();
 std::vector<std::string> reward_choices();
+std::vector<std::string> template_choices();
 
 /// Parameters of a task or an algorithm (or preset); both throw Exit::usage for an unknown name.
 std::vector<ParamSpec> task_specs(const std::string& name);

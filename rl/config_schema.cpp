@@ -80,9 +80,26 @@ void bind(Schema& s, Config& c) {
   s.field("checkpoint", &c.model.checkpoint,
           "folder of a checkpoint to start from; empty: random weights");
 
+  s.field("tokenizer", &c.model.tokenizer,
+          "folder with tokenizer.json, or bytes (built in); empty: that of the checkpoint, bytes "
+          "where there is no checkpoint");
+
   s.table("task",
           "where prompts and gold answers come from; the task's own parameters are further keys");
   s.entry("name", &c.task.name, &c.task.params, task_specs, "a registered task");
+
+  s.table("prompt", "how the problems of data files (the tasks jsonl and parquet) become prompts");
+  s.field("template", &c.prompt.chat_template, template_choices(),
+          "chat template; auto: that of the tokenizer's files, plain where they have none");
+  s.field("thinking", &c.prompt.thinking, "qwen3: false asks for an answer without thinking");
+  s.field("system", &c.prompt.system,
+          "system message where a problem has none; empty: the template's own");
+  s.field("instruction", &c.prompt.instruction,
+          "put behind a problem that does not ask for it yet; auto: what the reward reads; none");
+  s.field("max_tokens", &c.prompt.max_tokens, between(0, 1 << 24),
+          "longest prompt; 0: what rollout.max_new_tokens leaves of the model's positions");
+  s.field("too_long", &c.prompt.too_long, {"error", "drop"},
+          "a longer prompt: an error, or left out and counted");
 
   s.table("pretrain", "supervised making of the base model from worked answers of mixed quality");
   s.field("steps", &c.pretrain.steps, kCountOrNone, "optimizer updates; 0: none");
@@ -149,8 +166,9 @@ void bind(Schema& s, Config& c) {
   s.field("mask_truncated", &c.algorithm.mask_truncated,
           "leave completions without end token out of the loss (they stay in their group's "
           "baseline)");
-  s.field("fully_masked", &c.algorithm.fully_masked, {"count", "exclude"},
-          "a sequence that is left out: count it in means over sequences (adding 0), or exclude it");
+  s.field(
+      "fully_masked", &c.algorithm.fully_masked, {"count", "exclude"},
+      "a sequence that is left out: count it in means over sequences (adding 0), or exclude it");
   s.field("entropy_coef", &c.algorithm.entropy_coef, between(-10, 10),
           "loss -= entropy_coef * entropy, aggregated like the loss");
   s.field("kl_coef", &c.algorithm.kl_coef, between(0, 1000),
@@ -210,12 +228,18 @@ void bind(Schema& s, Config& c) {
   s.field("every", &c.eval.every, kCountOrNone,
           "train steps between evaluations; 0: before and after only")
       .no_effect_on_results();
-  s.field("prompts", &c.eval.prompts, between(1, 1 << 20), "held-out problems")
+  s.field("prompts", &c.eval.prompts, kCountOrNone, "held-out problems; 0: all of a data file")
       .no_effect_on_results();
   s.field("samples", &c.eval.samples, between(1, 4096),
           "completions per problem: avg@samples, pass@samples")
       .no_effect_on_results();
   s.field("temperature", &c.eval.temperature, above_to(0, 100), "T of softmax(logits / T)")
+      .no_effect_on_results();
+  s.field("top_p", &c.eval.top_p, above_to(0, 1),
+          "sample from the most likely tokens of this total probability; 1: off")
+      .no_effect_on_results();
+  s.field("top_k", &c.eval.top_k, between(-1, 1 << 24),
+          "sample from so many most likely tokens; 0 or -1: off")
       .no_effect_on_results();
 
   s.table("checkpoint", "what is kept on disk");

@@ -13,7 +13,7 @@ std::vector<Group> generate_groups(Decoder& model, const data::Tokenizer& tokeni
   std::vector<Group> groups;
   std::vector<SampleRequest> requests;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    Group group{examples[i], tokenizer.encode(examples[i].prompt, data::Specials::parse), {}, {}};
+    Group group{examples[i], options.format != nullptr ? options.format->encode(examples[i]) : tokenizer.encode(examples[i].prompt, data::Specials::parse), {}, {}};
     if (group.prompt.empty()) { fail(Exit::data, fmt::format("the prompt of example {} is empty", examples[i].id)); }
     SampleRequest request{group.prompt, {}};
     for (Index j = 0; j < options.group_size; ++j) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/example.h"
+#include "data/prompt.h"
 #include "data/tokenizer.h"
 #include "model/sampler.h"
 #include "rl/advantage.h"
@@ -57,6 +58,7 @@ struct GenerateOptions {
   Index group_size = 8;
   rng::Key key;  // of this step's sampling; prompt i, sample j uses key.derive(first_prompt + i, j)
   Index first_prompt = 0;  // of the step's further batches (dynamic sampling)
+  const data::PromptFormat* format = nullptr;  // none: prompts are encoded as they are
 };
 
 /// Samples group_size completions for each example.

@@ -54,7 +54,7 @@ SamplerOptions sampler_options(const Config& config, const data::Tokenizer& toke
   o.temperature = temperature;
   o.max_new_tokens = config.rollout.max_new_tokens;
   o.max_batch = config.rollout.max_batch;
-  o.stop_ids = {tokenizer.eos()};
+  o.stop_ids = tokenizer.end_tokens();
   o.vocabulary = tokenizer.vocab_size();
   return o;
 }
@@ -70,7 +70,7 @@ std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokeniz
     auto model = load_pretrained(config.model.checkpoint);
     if (model->config().vocab_size < tokenizer.vocab_size()) {
       fail(Exit::usage, fmt::format("model.checkpoint '{}' has {} token ids, the tokenizer {}", config.model.checkpoint, model->config().vocab_size, tokenizer.vocab_size()),
-           "the built-in byte tokenizer is used; give a checkpoint that was trained with it");
+           "the tokenizer is model.tokenizer, else that of the checkpoint, else the built-in bytes");
     }
     return model;
   }
@@ -87,13 +87,13 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Par
 
 Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted)
     : loaded_(loaded), config_(loaded.config), checkpoints_(std::move(checkpoints)), observer_(observer), interrupted_(std::move(interrupted)),
-      exec_(make_exec(config_.runtime)), tokenizer_(data::byte_tokenizer()), task_(data::make_task(config_.task.name, config_.task.params)),
+      exec_(make_exec(config_.runtime)), tokenizer_(open_tokenizer(config_)),
       algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)), model_(initial_model(config_, *tokenizer_)),
-      problems_(task_->eval_examples(config_.eval.prompts)), reward_(reward_options(config_)) {
+      reward_(reward_options(config_)) {
   require_served(*algorithm_, config_);
+  problems_ = open_problems(config_, *tokenizer_, model_->config().max_positions);
+  for (const std::string& note : problems_.notes) { observer_.note(note); }
   rollout_policy_ = std::make_unique<RolloutPolicy>(*model_, mismatch_options(config_), config_.rollout.ema_decay);
-  const RewardInfo& reward = *reward_.reward;
-  for (const data::Example& e : problems_) { require_gold(reward, e.answer, fmt::format("held-out example {}", e.id)); }
   progress_ = {config_.pretrain.steps > 0 ? Phase::pretrain : Phase::train, 0, loaded_.results_hash(), {}, 0};
   optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
 }
@@ -161,7 +161,7 @@ void Trainer::pretrain_step() {
   std::vector<Worked> worked;
   std::vector<ScoredSequence> batch;
   for (Index i = 0; i < p.batch_sequences; ++i) {
-    const data::SupervisedExample e = task_->supervised_example(static_cast<std::uint64_t>(config_.run.seed), progress_.step * p.batch_sequences + i);
+    const data::SupervisedExample e = problems_.task->supervised_example(static_cast<std::uint64_t>(config_.run.seed), progress_.step * p.batch_sequences + i);
     worked.push_back({tokenizer_->encode(e.example.prompt), tokenizer_->encode(e.completion)});
     worked.back().completion.push_back(tokenizer_->eos());
   }
@@ -181,9 +181,10 @@ void Trainer::pretrain_step() {
 
 void Trainer::evaluate_now() {
   if (observer_.has_evaluation(progress_.step)) { return; }
-  const EvalOptions options{config_.eval.samples, sampler_options(config_, *tokenizer_, config_.eval.temperature), static_cast<std::uint64_t>(config_.run.seed), reward_};
+  EvalOptions options = eval_options(config_, *tokenizer_, *problems_.format);
+  options.reward = reward_;
   try {
-    observer_.evaluation(progress_.step, evaluate(*model_, *tokenizer_, problems_, options, exec_, [this] { return interrupted_ && interrupted_() != 0; }));
+    observer_.evaluation(progress_.step, evaluate(*model_, *tokenizer_, problems_.held_out, options, exec_, [this] { return interrupted_ && interrupted_() != 0; }));
   } catch (const Error& e) {
     if (e.code() != Exit::interrupted) { throw; }
     stop_if_asked();
@@ -235,13 +236,14 @@ std::vector<Group> Trainer::collect_groups(SampleStats& stats) {
   sampling.topk = algorithm_->traits().topk;
   sampling.logit_noise = mismatch.logit_noise;
   sampling.record_temperature = mismatch.untempered_logp ? 1.0 : 0.0;
-  GenerateOptions generate{sampling, r.group_size, rng::Key::of(seed, rng::Stream::rollout).derive(static_cast<std::uint64_t>(progress_.step)), 0};
+  sampling.top_p = mismatch.top_p;  // log mu is that of the whole vocabulary
+  GenerateOptions generate{sampling, r.group_size, rng::Key::of(seed, rng::Stream::rollout).derive(static_cast<std::uint64_t>(progress_.step)), 0, problems_.format.get()};
   DynamicSampling filter({.prompts = r.prompts_per_step, .max_batches = r.dynamic_max_batches});
   std::vector<Group> kept;
   Index next = progress_.examples;
   do {
     std::vector<data::Example> examples;
-    for (Index i = 0; i < r.prompts_per_step; ++i) { examples.push_back(task_->train_example(seed, next++)); }
+    for (Index i = 0; i < r.prompts_per_step; ++i) { examples.push_back(problems_.task->train_example(seed, next++)); }
     SampleStats batch;
     std::vector<Group> groups = generate_groups(rollout_policy_->model(), *tokenizer_, examples, generate, exec_, &batch, [this] { return interrupted_ && interrupted_() != 0; });
     generate.first_prompt += r.prompts_per_step;

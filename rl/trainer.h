@@ -13,6 +13,7 @@
 #include "rl/config.h"
 #include "rl/evaluator.h"
 #include "rl/policy_update.h"
+#include "rl/problems.h"
 #include "rl/rollout_policy.h"
 #include "rl/schedule.h"
 
@@ -79,14 +80,13 @@ class Trainer {
   std::function<int()> interrupted_;
   Exec exec_;
   std::unique_ptr<data::Tokenizer> tokenizer_;
-  std::unique_ptr<data::Task> task_;
   std::unique_ptr<Algorithm> algorithm_;
   std::unique_ptr<Decoder> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<RolloutPolicy> rollout_policy_;
   std::unique_ptr<Decoder> reference_;  // where there is a penalty to it
-  std::vector<data::Example> problems_;  // held out
-  RewardOptions reward_;                 // a reward command is started once and lives as long as this
+  Problems problems_;
+  RewardOptions reward_;  // a reward command is started once and lives as long as this
   Progress progress_;
   bool saved_ = false;  // progress_ is on disk
   // Of the last step's dynamic sampling.

@@ -1,7 +1,9 @@
 #include <algorithm>
 
 #include "autograd/dispatch.h"
+#include "autograd/logit_filter.h"
 #include "autograd/ops.h"
+#include "core/parallel.h"
 #include "kernels/logit_noise.h"
 #include "kernels/logprob.h"
 #include "kernels/matmul.h"
@@ -23,6 +25,20 @@ Tensor head_logits(const Exec& exec, const Tensor& h, ParamUse w, Index begin, I
 // Rows whose logits fit in kChunkBytes: the only place where logits exist.
 Index rows_per_chunk(Index V, DType dtype) { return std::max<Index>(16, kChunkBytes / (V * size_of(dtype))); }
 
+// The logits with those that may not be drawn at -inf.
+template <class T>
+Tensor filtered_copy(const Exec& exec, const Tensor& logits, Index used, const SampleOptions& options) {
+  Tensor out = Tensor::empty(logits.shape(), logits.dtype(), exec);
+  const T* from = logits.data<T>();
+  T* to = out.data<T>();
+  const Index V = logits.shape().last();
+  std::copy(from, from + logits.numel(), to);
+  parallel_items(exec.threads, logits.rows(), [&](Index begin, Index end) {
+    for (Index r = begin; r < end; ++r) { filter_logits(to + r * V, used, options.temperature, options.top_k, options.top_p); }
+  });
+  return out;
+}
+
 }  // namespace
 
 SampledTokens sample_tokens(const Exec& exec, const Tensor& h, ParamUse w, std::span<const rng::Key> keys,
@@ -33,6 +49,7 @@ SampledTokens sample_tokens(const Exec& exec, const Tensor& h, ParamUse w, std::
   const Index chunk = rows_per_chunk(V, h.dtype());
   MINIRL_CHECK(static_cast<Index>(keys.size()) == N && static_cast<Index>(positions.size()) == N, "{} keys for {} rows", keys.size(), N);
   const Index K = options.topk;
+  const bool filtered = options.top_k > 0 || options.top_p < 1;
   MINIRL_CHECK(K >= 0 && K <= used, "the {} most likely of {} ids", K, used);
   SampledTokens out{Tensor::empty({N}, DType::i32, exec), Tensor::empty({N}, h.dtype(), exec), Tensor::empty({N}, h.dtype(), exec), {}, {}};
   if (K > 0) {
@@ -55,8 +72,9 @@ SampledTokens sample_tokens(const Exec& exec, const Tensor& h, ParamUse w, std::
         kernels::for_rows(exec, end - begin, 64 * V,
                           kernels::LogitNoise<T>{logits.data<T>(), noise.data() + begin, positions.data() + begin, used, V, static_cast<T>(options.logit_noise)});
       }
+      const Tensor drawable = filtered ? filtered_copy<T>(exec, logits, used, options) : logits;
       kernels::for_rows(exec, end - begin, 64 * V,
-                        kernels::SampleToken<T>{logits.data<T>(), keys.data() + begin, positions.data() + begin,
+                        kernels::SampleToken<T>{drawable.data<T>(), keys.data() + begin, positions.data() + begin,
                                                 out.token.data<std::int32_t>() + begin, used, V, scale, options.greedy});
       kernels::for_rows(exec, end - begin, 16 * V,
                         kernels::LogProb<T>{logits.data<T>(), out.token.data<std::int32_t>() + begin, out.logp.data<T>() + begin,

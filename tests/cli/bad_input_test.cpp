@@ -69,7 +69,7 @@ TEST_CASE("cli: a wrong command line is exit 2 and says what was probably meant"
             {"no bundled config 'qwen'", "did you mean qwen3.toml?", "countdown.toml, qwen3.toml"}},
            {{"plan", "."}, Exit::usage, {"'.' is not a file", "qwen3.toml"}},
            {{"eval", "runs/none"}, Exit::usage, {"no folder 'runs/none'"}},
-           {{"sample", "."}, Exit::usage, {"does not belong to a run", "--config"}},
+           {{"sample", "."}, Exit::usage, {"neither a run nor a folder with a model"}},
            {{"sample", ".", "-n", "0"}, Exit::usage, {"--count"}},
            {{"report", "."}, Exit::usage, {"'.' is not a run of minirl"}},
        }) {

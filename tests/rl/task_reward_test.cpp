@@ -15,6 +15,9 @@ constexpr std::uint64_t kSeed = 7;
 TEST_CASE(
     "rl/reward: every good worked answer scores 1 under its task's reward, every other one 0") {
   for (const auto& name : data::Tasks::names()) {
+    if (data::Tasks::find("task", name).reward.empty()) {
+      continue;  // problems of files: any reward
+    }
     CAPTURE(name);
     const auto task = data::make_task(name);
     const RewardInfo& reward = Rewards::find("reward", data::Tasks::find("task", name).reward);

@@ -33,7 +33,7 @@ class Equality {
   bool is_name(int node, int depth = 0) const;
   bool is_scalar(int node) const;
   bool names_a_sum(int node) const;
-  bool identical(int a, int b, int depth) const;
+  bool identical(int a, int b) const;
   int value_of(int node);
   std::optional<bool> same_named(int a, int b);
   std::optional<bool> same_without_names(int a, int b);

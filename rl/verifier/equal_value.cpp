@@ -1,5 +1,6 @@
 // Numbers, expressions, ratios and quantities.
 #include <algorithm>
+#include <utility>
 
 #include "rl/verifier/ball.h"
 #include "rl/verifier/equal.h"
@@ -83,19 +84,27 @@ int Equality::order(int a, int b) {
   throw Stop{"two ends too near to each other"};
 }
 
-bool Equality::identical(int a, int b, int depth) const {
-  if (depth > kDeepest) {
-    return false;
-  }
-  const Node& p = tree_[a];
-  const Node& q = tree_[b];
-  if (p.kind != q.kind || p.text != q.text || p.kids.size() != q.kids.size() ||
-      (p.kind == Kind::number && p.value != q.value)) {
-    return false;
-  }
-  for (std::size_t i = 0; i < p.kids.size(); ++i) {
-    if (!identical(p.kids[i], q.kids[i], depth + 1)) {
+/// The same tree, node by node. Matrix products share nodes, so the walk has a limit of its own.
+bool Equality::identical(int a, int b) const {
+  constexpr int kMostNodes = 20'000;
+  std::vector<std::pair<int, int>> todo{{a, b}};
+  for (int visited = 0; !todo.empty(); ++visited) {
+    if (visited == kMostNodes) {
       return false;
+    }
+    const auto [x, y] = todo.back();
+    todo.pop_back();
+    if (x == y) {
+      continue;
+    }
+    const Node& p = tree_[x];
+    const Node& q = tree_[y];
+    if (p.kind != q.kind || p.text != q.text || p.kids.size() != q.kids.size() ||
+        (p.kind == Kind::number && p.value != q.value)) {
+      return false;
+    }
+    for (std::size_t i = 0; i < p.kids.size(); ++i) {
+      todo.emplace_back(p.kids[i], q.kids[i]);
     }
   }
   return true;
@@ -148,7 +157,7 @@ bool Equality::same_value(int a, int b) {
     }
   } catch (const Stop& stop) {
     // Too long to compute: 5000! is still 5000!.
-    if (stop.why.find("by 0") == std::string_view::npos && identical(a, b, 0)) {
+    if (stop.why.find("by 0") == std::string_view::npos && identical(a, b)) {
       return decide(true, "the same expression");
     }
     throw;
@@ -157,7 +166,7 @@ bool Equality::same_value(int a, int b) {
   try {
     verdict = equal_numerically(tree_, a, b, budget_);
   } catch (const Stop& stop) {
-    if (stop.why == "an unknown function" && identical(a, b, 0)) {
+    if (stop.why == "an unknown function" && identical(a, b)) {
       return decide(true, "the same expression");
     }
     throw;

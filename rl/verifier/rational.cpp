@@ -70,7 +70,7 @@ Integer factorial(int n, Budget& budget) {
   if (n < 0 || n > 2400) {
     throw Stop{"a factorial is too long"};
   }
-  budget.spend(n + static_cast<std::int64_t>(n) * n / 80);
+  budget.spend(n + static_cast<std::int64_t>(n) * n / 150);
   Integer out = 1;
   for (int i = 2; i <= n; ++i) {
     out *= i;

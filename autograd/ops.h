@@ -1,7 +1,9 @@
 // minirl autograd/ops.h -- THE list of ops. Shapes use N tokens, D model width, F feed-forward width,
 // H query heads, G key-value heads, K head width, V vocabulary. One file autograd/ops/NAME.cpp each.
 #pragma once
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "autograd/param.h"
@@ -20,6 +22,9 @@ Var rmsnorm(Tape& tape, const Var& x, ParamUse w, double eps);
 /// y_NM = x_NK w_MK^T.                                                                       (mm.1-3)
 Var linear(Tape& tape, const Var& x, ParamUse w);
 
+/// y_n = x_n + b.  x (..., M), b (M). x is changed in place: its producer must not need its output. (bias.1-2)
+Var add_bias(Tape& tape, const Var& x, ParamUse b);
+
 /// y = a + b, equal shapes.
 Var add(Tape& tape, const Var& a, const Var& b);
 
@@ -32,13 +37,22 @@ Var view(Tape& tape, const Var& x, Shape shape);
 /// y_m = x[row_m].  x (N, D), rows (M) i32, every row at most once.
 Var gather_rows(Tape& tape, const Var& x, const Tensor& rows);
 
-/// cos and sin of position * theta^(-2i/K), (positions, K/2); computed in double, rounded to `dtype`.
+/// cos and sin of position * frequency_i, (positions, K/2); computed in double, rounded to `dtype`.
 struct RopeTable {
   Tensor cosine, sine;
+  /// Frequencies theta^(-2i/K).
   static RopeTable make(Index positions, Index head_dim, double theta, DType dtype);
+  /// Given frequencies, K/2 of them; all entries are multiplied by `magnitude`.
+  static RopeTable make(Index positions, std::span<const double> frequency, double magnitude, DType dtype);
 };
 /// Rotary position embedding. x (N, H, K) is rotated in place: its producer must not need its output. (rope.1-3)
 Var rope(Tape& tape, const Var& x, const RopeTable& table, const Tensor& positions);
+
+/// Part of a model: from the tape to record on and an input to an output. Must not change its input.
+using RecomputedSegment = std::function<Var(Tape& tape, const Var& x)>;
+/// y = segment(x), of which only x is kept: backward runs the segment again. Costs one more forward of the
+/// segment, changes no bit.
+Var recomputed(Tape& tape, const Var& x, RecomputedSegment segment);
 
 /// Which rows of a ragged batch belong to which sequence, and which key tiles each sequence uses.
 struct RunPlan {

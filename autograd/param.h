@@ -1,4 +1,4 @@
-// minirl autograd/param.h -- a named parameter, its gradients and its packed forms.
+// minirl autograd/param.h -- a named parameter, its gradients and its packed form.
 #pragma once
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ class Param {
   Param(std::string full_name, Tensor initial, bool decays) : name(std::move(full_name)), value(std::move(initial)), decay(decays) {}
 
   std::string name;  // Hugging Face name, e.g. "model.layers.0.self_attn.q_proj.weight"
-  Tensor value;
+  Tensor value;       // f32 or f64; matrices also bf16
   bool decay = true;  // weight decay applies (matrices) or not (norms)
 
   /// Gradient accumulator of use `use`, zero at first access.
@@ -26,14 +26,21 @@ class Param {
   /// grad(0) += grad(1) + ... in ascending order; the others become zero. Called once an optimizer step.
   void combine_grads(const Exec& exec);
 
-  /// Packed forms for the two products, made once per value. touch() after every change of `value`.
-  const kernels::PackedMatrix& packed_forward(const Exec& exec);
-  const kernels::PackedMatrix& packed_input_grad(const Exec& exec);
+  /// The type of arithmetic and gradients: a matrix may be stored as bf16, but is computed with as f32.
+  DType real() const { return value.dtype() == DType::bf16 ? DType::f32 : value.dtype(); }
+  /// The value as real(): itself, or for bf16 a copy that lives as long as its user keeps it.
+  Tensor real_value(const Exec& exec) const;
+
+  /// Packed for y = x W^T. Made once per value and kept (touch() after every change of `value`), unless
+  /// keep_packed(false) trades the memory for packing at every use.
+  kernels::PackedMatrix packed_forward(const Exec& exec);
+  void keep_packed(bool keep);
   void touch();
 
  private:
   std::vector<Tensor> grads_;
-  kernels::PackedMatrix forward_, input_grad_;
+  kernels::PackedMatrix forward_;
+  bool keep_packed_ = true;
 };
 
 /// A parameter as one place of the model uses it.

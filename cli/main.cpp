@@ -72,6 +72,9 @@ int main(int argc, char** argv) {
   minirl::cli::add_plan(app, chosen);
   minirl::cli::add_eval(app, chosen);
   minirl::cli::add_sample(app, chosen);
+  minirl::cli::add_inspect(app, chosen);
+  minirl::cli::add_convert(app, chosen);
+  minirl::cli::add_init(app, chosen);
   minirl::cli::add_report(app, chosen);
   minirl::cli::add_reward(app, chosen);
   minirl::cli::add_tokenize(app, chosen);
@@ -102,7 +105,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report(
         Exit::out_of_memory,
-        "out of memory\n  hint: lower train.tokens_per_micro, rollout.max_batch or the model size");
+        "out of memory\n  hint: lower train.tokens_per_micro or rollout.max_batch, or set "
+        "train.recompute_layers = true; `minirl plan` shows where memory goes");
   } catch (const std::exception& error) {
     return report(Exit::runtime, error.what());
   }

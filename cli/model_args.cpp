@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/config_args.h"
+#include "cli/progress.h"
 #include "model/pretrained.h"
 #include "rl/checkpoint.h"
 #include "rl/problems.h"
@@ -130,7 +131,10 @@ OpenedModel open_model(const ModelArgs& args) {
   out.tokenizer = fs::exists(out.checkpoint / "tokenizer.json", error)
                       ? data::load_tokenizer(out.checkpoint)
                       : rl::open_tokenizer(out.loaded.config);
-  out.model = load_pretrained(out.checkpoint);
+  LoadOptions load;
+  load.tied_head = tied_head_from_name(out.loaded.config.model.tied_head);
+  load.progress = byte_progress("reading the model:");
+  out.model = load_pretrained(out.checkpoint, DType::f32, load);
   if (out.model->config().vocab_size < out.tokenizer->vocab_size()) {
     fail(Exit::usage,
          fmt::format("'{}' has {} token ids, the tokenizer {}", out.checkpoint.string(),

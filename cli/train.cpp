@@ -32,6 +32,21 @@ std::string places(const rl::RunDir& dir, const rl::Trainer& trainer) {
       root, dir.report().string(), dir.metrics().string(), last, root);
 }
 
+// Running out of memory after an hour is worse than not starting.
+void check_memory(const rl::Config& config, const rl::Plan& plan) {
+  if (config.runtime.memory_check == "off") {
+    return;
+  }
+  try {
+    rl::require_memory(config, plan.memory_shape, rl::available_memory());
+  } catch (const Error& error) {
+    if (config.runtime.memory_check == "refuse") {
+      throw;
+    }
+    std::fputs(fmt::format("minirl: warning: {}\n", error.what()).c_str(), stderr);
+  }
+}
+
 Exit train(const TrainArgs& args, const std::vector<std::string>& command_line) {
   if (args.resume && args.overwrite) {
     fail(Exit::usage, "--resume and --overwrite contradict each other",
@@ -48,6 +63,7 @@ Exit train(const TrainArgs& args, const std::vector<std::string>& command_line) 
   for (const auto& w : plan.warnings) {
     std::fputs(fmt::format("minirl: warning: {}\n", w).c_str(), stderr);
   }
+  check_memory(config.loaded.config, plan);
   const Exec exec = rl::make_exec(config.loaded.config.runtime);
   using Open = rl::RunDir::Open;
   const Open mode = args.resume ? Open::resume : args.overwrite ? Open::overwrite : Open::fresh;

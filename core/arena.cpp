@@ -41,7 +41,8 @@ std::byte* Arena::take(std::size_t bytes) {
     stats_.live_bytes -= size;
     fail(Exit::out_of_memory, fmt::format("out of memory: {:.1f} MiB more were asked for on top of {:.1f} MiB in use",
                                           double(bytes) / 1048576.0, double(stats_.live_bytes) / 1048576.0),
-         "lower train.tokens_per_micro, rollout.max_batch or the model size");
+         "lower train.tokens_per_micro or rollout.max_batch, set train.recompute_layers = true, train.optimizer_dtype or train.weights_dtype = \"bf16\", or "
+         "runtime.packed_weights = \"each-use\"; `minirl plan` shows where memory goes");
   }
 #if defined(__linux__)
   if (size >= kHuge) { ::madvise(block, size, MADV_HUGEPAGE); }

@@ -50,6 +50,9 @@ class PackedMatrix {
 void linear_forward(const Exec& exec, const Tensor& x_MK, const PackedMatrix& w, Tensor& y_MN);
 /// (mm.2) dx += dy W. dy_MN: (..., N), w: input_grad-packed (N, K), dx_MK: (..., K).
 void linear_input_grad(const Exec& exec, const Tensor& dy_MN, const PackedMatrix& w, Tensor& dx_MK);
+/// ... with W as it is, row-major f32 or f64: the same bits. Panels are packed block by block, which costs little
+/// for many rows and saves a second copy of every weight.
+void linear_input_grad(const Exec& exec, const Tensor& dy_MN, const Tensor& w_NK, Tensor& dx_MK);
 /// (mm.3) dW += dy^T x. dy_MN: (..., N), x_MK: (..., K), dw_NK: (N, K).
 void linear_weight_grad(const Exec& exec, const Tensor& dy_MN, const Tensor& x_MK, Tensor& dw_NK);
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "autograd/ops.h"
-#include "core/registry.h"
 #include "model/kv_cache.h"
 #include "model/params.h"
 #include "model/ragged.h"
@@ -33,29 +32,32 @@ class Decoder {
   virtual Var head_input(const Pass& pass, const Var& hidden, const Tensor& rows) = 0;
   virtual ParamUse head() = 0;
 
+  /// Memory for time: training keeps the input of every layer alone and computes the layer again in
+  /// backward. Changes no bit.
+  void set_recompute_layers(bool on) { recompute_layers_ = on; }
+  bool recomputes_layers() const { return recompute_layers_; }
+
   /// log pi(target_m | tokens up to row_m) at the given temperature: (1, M), or (2, M) with entropies.
   Var token_logp(const Pass& pass, const Ragged& batch, const Tensor& rows, const Tensor& targets, const ops::LogProbOptions& options);
 
  protected:
-  Decoder(ModelConfig config, DType dtype) : config_(std::move(config)), dtype_(dtype) { config_.validate(); }
-  /// Values are drawn in f32 and converted, so that an f64 model starts from the same numbers.
-  void convert_params();
+  Decoder(ModelConfig config, DType dtype, Params params)
+      : config_(std::move(config)), dtype_(dtype), params_(std::move(params)) { config_.validate(); }
   /// cos/sin for positions below `needed`; grows, which changes no bit of the entries that exist.
   const ops::RopeTable& rope_table(Index needed);
 
   ModelConfig config_;
-  DType dtype_;
+  DType dtype_;  // of arithmetic
   Params params_;
 
  private:
   ops::RopeTable rope_;
+  bool recompute_layers_ = false;
 };
 
-/// Families register themselves: model/qwen3.cpp, ...
-using DecoderFactory = std::unique_ptr<Decoder> (*)(const ModelConfig&, DType, std::uint64_t seed);
-struct DecoderFamilies : Registry<DecoderFactory, DecoderFamilies> {};
-
-/// A decoder of config.family with random weights (functions of the seed), f32 or f64.
+/// A decoder of config.family (model/family.h) with random weights (functions of the seed), f32 or f64.
 std::unique_ptr<Decoder> make_decoder(const ModelConfig& config, DType dtype, std::uint64_t seed);
+/// ... with storage that a loader fills; matrices as `dtype`, or as bf16 in an f32 model.
+std::unique_ptr<Decoder> make_empty_decoder(const ModelConfig& config, DType dtype, DType matrices);
 
 }  // namespace minirl

@@ -1,6 +1,7 @@
 #include "model/safetensors.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,17 +19,6 @@ namespace minirl {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian");
-
-std::string_view format_name(DType t) {
-  switch (t) {
-    case DType::f32: return "F32";
-    case DType::f64: return "F64";
-    case DType::bf16: return "BF16";
-    case DType::i32: return "I32";
-    case DType::i64: return "I64";
-    default: return "U8";
-  }
-}
 
 using Json = nlohmann::json;
 using Refuse = std::function<void(const std::string& what)>;  // throws
@@ -74,13 +64,11 @@ SafetensorsFile::Entry parse_entry(const Json& value, std::size_t data_size, con
   }
   SafetensorsFile::Entry entry;
   const auto dtype = value["dtype"].get<std::string>();
-  bool known = false;
-  for (const DType t : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64, DType::u8}) {
-    if (dtype == format_name(t)) { entry.dtype = t, known = true; }
-  }
-  if (!known) { refuse(fmt::format("dtype {} is not supported", dtype)); }
+  const auto type = stored_type_from_name(dtype);
+  if (!type) { refuse(fmt::format("dtype {} is not supported", dtype)); }
+  entry.type = *type;
   if (value["shape"].size() > Shape::kMaxRank) { refuse(fmt::format("{} dimensions, at most {} are supported", value["shape"].size(), Shape::kMaxRank)); }
-  auto bytes = static_cast<std::uint64_t>(size_of(entry.dtype));
+  auto bytes = static_cast<std::uint64_t>(size_of(entry.type));
   for (const auto& d : value["shape"]) {
     if (!d.is_number_unsigned()) { refuse(fmt::format("dimension {} is not a whole number", d.dump())); }
     const auto n = d.get<std::uint64_t>();
@@ -100,27 +88,48 @@ SafetensorsFile::Entry parse_entry(const Json& value, std::size_t data_size, con
 
 }  // namespace
 
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::span<const TensorHeader> tensors,
+                                     const std::map<std::string, std::string>& metadata)
+    : file_(path), path_(path) {
+  // The text is put together piece by piece: a JSON document of a million tensors would take gigabytes.
+  std::string json = "{";
+  if (!metadata.empty()) { json += "\"__metadata__\":" + Json(metadata).dump(); }
+  std::set<std::string_view> names;
+  for (const TensorHeader& t : tensors) {
+    MINIRL_CHECK(names.insert(t.name).second, "tensor '{}' is written twice", t.name);
+    const std::vector<Index> shape(t.shape.dim.begin(), t.shape.dim.begin() + t.shape.rank);
+    json += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}", json.size() > 1 ? "," : "", Json(t.name).dump(),
+                        minirl::name(t.type), Json(shape).dump(), expected_, expected_ + t.bytes());
+    expected_ += t.bytes();
+  }
+  json += '}';
+  while ((8 + json.size()) % 64 != 0) { json += ' '; }  // data starts aligned
+  if (json.size() > kMaxSafetensorsHeader) {
+    fail(Exit::runtime, fmt::format("'{}': a header of {} bytes for {} tensors could never be read back, at most {} are allowed", path.string(), json.size(), tensors.size(), kMaxSafetensorsHeader),
+         "write fewer tensors into one file");
+  }
+  const auto size = static_cast<std::uint64_t>(json.size());
+  file_.write(std::as_bytes(std::span(&size, 1)));
+  file_.write(json);
+}
+
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+  file_.write(bytes);
+  written_ += bytes.size();
+}
+
+void SafetensorsWriter::commit() {
+  MINIRL_CHECK(written_ == expected_, "'{}': {} bytes of {} were written", path_.string(), written_, expected_);
+  file_.commit();
+}
+
 void write_safetensors(const std::filesystem::path& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
                        const std::map<std::string, std::string>& metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) { header["__metadata__"] = metadata; }
-  std::size_t offset = 0;
-  for (const auto& [name, tensor] : tensors) {
-    MINIRL_CHECK(!header.contains(name), "tensor '{}' is written twice", name);
-    std::vector<Index> shape(tensor.shape().dim.begin(), tensor.shape().dim.begin() + tensor.shape().rank);
-    const auto end = offset + static_cast<std::size_t>(tensor.bytes());
-    header[name] = {{"dtype", format_name(tensor.dtype())}, {"shape", shape}, {"data_offsets", {offset, end}}};
-    offset = end;
-  }
-  std::string json = header.dump();
-  while ((8 + json.size()) % 64 != 0) { json += ' '; }  // data starts aligned
-  if (json.size() > kMaxSafetensorsHeader) { fail(Exit::runtime, fmt::format("'{}': a header of {} bytes could never be read back", path.string(), json.size())); }
-  AtomicFile file(path);
-  const auto size = static_cast<std::uint64_t>(json.size());
-  file.write(std::as_bytes(std::span(&size, 1)));
-  file.write(json);
-  for (const auto& [name, tensor] : tensors) { file.write(std::span(tensor.raw(), static_cast<std::size_t>(tensor.bytes()))); }
-  file.commit();
+  std::vector<TensorHeader> headers;
+  for (const auto& [name, tensor] : tensors) { headers.push_back({name, stored_type(tensor.dtype()), tensor.shape()}); }
+  SafetensorsWriter writer(path, headers, metadata);
+  for (const auto& [name, tensor] : tensors) { writer.write(std::span(tensor.raw(), static_cast<std::size_t>(tensor.bytes()))); }
+  writer.commit();
 }
 
 void SafetensorsFile::bad(const std::string& what, std::string_view hint) const {
@@ -192,28 +201,68 @@ void SafetensorsFile::parse_header(std::string_view text) {
   if (at != data_size_) { bad(fmt::format("{} bytes follow the last tensor", data_size_ - at)); }
 }
 
-void SafetensorsFile::read_into(const std::string& name, Tensor& target) const {
+namespace {
+
+/// A mapping that ends with its scope.
+struct Mapping {
+  void* address;
+  std::size_t size;
+  ~Mapping() {
+    if (address != MAP_FAILED) { ::munmap(address, size); }
+  }
+};
+
+}  // namespace
+
+void SafetensorsFile::visit(const std::string& name, const Visit& visit) const {
   const auto it = entries_.find(name);
   if (it == entries_.end()) { bad(fmt::format("it has no tensor '{}'", name)); }
-  const Entry& entry = it->second;
-  if (target.dtype() != entry.dtype || target.shape() != entry.shape) {
-    bad(fmt::format("tensor '{}' is {} {}, {} {} is needed", name, minirl::name(entry.dtype), entry.shape.str(), minirl::name(target.dtype()), target.shape().str()));
+  const std::size_t begin = data_begin_ + it->second.begin, end = data_begin_ + it->second.end;
+  struct stat info {};
+  if (::fstat(descriptor_, &info) != 0 || static_cast<std::size_t>(info.st_size) < end) {
+    bad(fmt::format("tensor '{}' cannot be read: the file became shorter while it was open", name), "do not change a checkpoint that is in use");
   }
-  std::size_t done = 0;
-  const auto total = static_cast<std::size_t>(target.bytes());
-  while (done < total) {
-    const ssize_t n = ::pread(descriptor_, target.raw() + done, total - done, static_cast<off_t>(data_begin_ + entry.begin + done));
+  if (begin == end) { return visit({}); }
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t first = begin / page * page;
+  const Mapping mapping{::mmap(nullptr, end - first, PROT_READ, MAP_PRIVATE, descriptor_, static_cast<off_t>(first)), end - first};
+  if (mapping.address != MAP_FAILED) {
+    ::madvise(mapping.address, mapping.size, MADV_SEQUENTIAL);
+    return visit(std::span(static_cast<const std::byte*>(mapping.address) + (begin - first), end - begin));
+  }
+  std::vector<std::byte> copy(end - begin);  // a file system that cannot map
+  for (std::size_t done = 0; done < copy.size();) {
+    const ssize_t n = ::pread(descriptor_, copy.data() + done, copy.size() - done, static_cast<off_t>(begin + done));
     if (n < 0 && errno == EINTR) { continue; }
     if (n <= 0) { bad(fmt::format("tensor '{}' cannot be read", name)); }
     done += static_cast<std::size_t>(n);
   }
+  visit(copy);
+}
+
+void SafetensorsFile::read_into(const std::string& name, Tensor& target) const {
+  const auto it = entries_.find(name);
+  if (it == entries_.end()) { bad(fmt::format("it has no tensor '{}'", name)); }
+  const Entry& entry = it->second;
+  if (stored_type(target.dtype()) != entry.type || target.shape() != entry.shape) {
+    const auto type = tensor_type(entry.type);
+    bad(fmt::format("tensor '{}' is {} {}, {} {} is needed", name, type ? minirl::name(*type) : minirl::name(entry.type), entry.shape.str(), minirl::name(target.dtype()), target.shape().str()));
+  }
+  visit(name, [&](std::span<const std::byte> bytes) {
+    if (!bytes.empty()) { std::memcpy(target.raw(), bytes.data(), bytes.size()); }
+  });
 }
 
 Tensor SafetensorsFile::read(const std::string& name) const {
   const auto it = entries_.find(name);
   if (it == entries_.end()) { bad(fmt::format("it has no tensor '{}'", name)); }
-  Tensor t = Tensor::empty(it->second.shape, it->second.dtype);
-  read_into(name, t);
+  const auto type = tensor_type(it->second.type);
+  Tensor t = Tensor::empty(it->second.shape, type.value_or(DType::f32));
+  if (type) {
+    read_into(name, t);
+  } else {
+    visit(name, [&](std::span<const std::byte> bytes) { decode(it->second.type, bytes, t.span<float>()); });
+  }
   return t;
 }
 

@@ -2,17 +2,45 @@
 // header {"name": {"dtype", "shape", "data_offsets"}, ...}, then the data without gaps.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/files.h"
 #include "core/tensor.h"
+#include "model/stored_type.h"
 
 namespace minirl {
 
 /// Headers larger than this are neither written nor read (the limit of the reference implementation).
 inline constexpr std::size_t kMaxSafetensorsHeader = 100'000'000;
+
+/// One tensor of a file that is to be written.
+struct TensorHeader {
+  std::string name;
+  StoredType type = StoredType::F32;
+  Shape shape;
+  std::size_t bytes() const { return static_cast<std::size_t>(shape.numel()) * size_of(type); }
+};
+
+/// Streams one file to disk: the header first, then the bytes of all tensors in the given order, in pieces
+/// of any size. Nothing is visible under `path` before commit(), which checks that all bytes came.
+class SafetensorsWriter {
+ public:
+  SafetensorsWriter(const std::filesystem::path& path, std::span<const TensorHeader> tensors,
+                    const std::map<std::string, std::string>& metadata = {});
+  void write(std::span<const std::byte> bytes);
+  void commit();
+
+ private:
+  AtomicFile file_;
+  std::filesystem::path path_;
+  std::size_t expected_ = 0, written_ = 0;
+};
 
 /// Writes all tensors into one file, atomically, in the given order.
 void write_safetensors(const std::filesystem::path& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
@@ -28,14 +56,20 @@ class SafetensorsFile {
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
   struct Entry {
-    DType dtype = DType::f32;
+    StoredType type = StoredType::F32;
     Shape shape;
     std::size_t begin = 0, end = 0;  // into the data section
   };
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   bool contains(const std::string& name) const { return entries_.count(name) != 0; }
-  /// Copies one tensor out of the file.
+  const std::filesystem::path& path() const { return path_; }
+  /// Maps one tensor's bytes into memory for the time of the call, so that the file is never copied as a
+  /// whole. The file's size is compared once more: a file that shrinks while it is open is an error, not a
+  /// crash.
+  using Visit = std::function<void(std::span<const std::byte> bytes)>;
+  void visit(const std::string& name, const Visit& visit) const;
+  /// Copies one tensor out of the file. F16, which tensors do not have, becomes f32.
   Tensor read(const std::string& name) const;
   /// ... into `target`, whose shape and dtype must be those of the entry.
   void read_into(const std::string& name, Tensor& target) const;

@@ -15,9 +15,12 @@ struct Running {
 
 class Generation {
  public:
+  static Index cache_bytes(const Decoder& model, std::span<const SampleRequest> requests, const SamplerOptions& options) {
+    return tiles_needed(requests, options) * kernels::kKeyTile * model.config().num_layers * 2 * model.config().kv_size() * size_of(model.dtype());
+  }
   Generation(Decoder& model, std::span<const SampleRequest> requests, const SamplerOptions& options, const Exec& exec)
       : model_(model), requests_(requests), options_(options), exec_(exec), tape_(false, exec),
-        cache_(model.config(), tiles_needed(), model.dtype(), exec) {
+        cache_(model.config(), tiles_needed(requests, options), model.dtype(), exec) {
     for (const SampleRequest& r : requests) { results_.emplace_back(r.keys.size()); }
   }
 
@@ -92,18 +95,18 @@ class Generation {
 
  private:
   // Every slot at its longest, and the prefixes of the prompts that can be alive at once.
-  Index tiles_needed() const {
+  static Index tiles_needed(std::span<const SampleRequest> requests, const SamplerOptions& options) {
     Index longest = 1;
-    for (const SampleRequest& r : requests_) {
+    for (const SampleRequest& r : requests) {
       MINIRL_CHECK(!r.prompt.empty(), "a prompt needs at least one token");
       longest = std::max(longest, static_cast<Index>(r.prompt.size()));
     }
     const auto tiles = [](Index tokens) { return (tokens + kernels::kKeyTile - 1) / kernels::kKeyTile; };
     Index completions = 0;
-    for (const SampleRequest& r : requests_) { completions += static_cast<Index>(r.keys.size()); }
-    const Index slots = std::min(options_.max_batch, std::max<Index>(1, completions));
-    const Index prompts = std::min<Index>(static_cast<Index>(requests_.size()), slots) + 1;
-    return slots * tiles(longest + options_.max_new_tokens) + prompts * tiles(longest);
+    for (const SampleRequest& r : requests) { completions += static_cast<Index>(r.keys.size()); }
+    const Index slots = std::min(options.max_batch, std::max<Index>(1, completions));
+    const Index prompts = std::min<Index>(static_cast<Index>(requests.size()), slots) + 1;
+    return slots * tiles(longest + options.max_new_tokens) + prompts * tiles(longest);
   }
 
   void finish_prompt() {
@@ -188,6 +191,16 @@ std::vector<std::vector<Completion>> sample(Decoder& model, std::span<const Samp
                                             const Exec& exec, SampleStats* stats, const std::function<bool()>& interrupted) {
   MINIRL_CHECK(options.max_batch >= 1 && options.max_new_tokens >= 1 && options.temperature > 0, "batch {}, new tokens {}, temperature {}",
                options.max_batch, options.max_new_tokens, options.temperature);
+  Arena& arena = exec.arena != nullptr ? *exec.arena : Arena::global();
+  struct Trim {
+    Arena* arena;
+    ~Trim() {
+      if (arena != nullptr) { arena->trim(); }
+    }
+  };
+  const bool large = Generation::cache_bytes(model, requests, options) >= kLargeCache;
+  if (large) { arena.trim(); }
+  const Trim after{large ? &arena : nullptr};
   Generation generation(model, requests, options, exec);
   while (!generation.idle()) {
     if (interrupted && interrupted()) { throw Error(Exit::interrupted, "sampling was interrupted"); }

@@ -10,6 +10,10 @@
 
 namespace minirl {
 
+/// Caches of this size and above are given back to the system when sampling ends, and so are the blocks that
+/// training left before it begins: the two then share the memory of the larger one.
+inline constexpr Index kLargeCache = Index{256} << 20;  // bytes
+
 struct SamplerOptions {
   double temperature = 1.0;     // the policy is softmax(logits / T), at sampling and in the loss (R6)
   bool greedy = false;          // most likely token; evaluation only

@@ -1,7 +1,9 @@
 #include "rl/checkpoint.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
@@ -74,7 +76,18 @@ StateTensors numbered(const StateTensors& state) {
   return out;
 }
 
-std::string file_hash(const fs::path& path) { return sha256_hex(read_file(path)); }
+// In pieces: a checkpoint may be larger than the memory.
+std::string file_hash(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> piece(std::size_t{1} << 20);
+  Hasher hasher;
+  while (file) {
+    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    hasher.add(std::as_bytes(std::span(piece.data(), static_cast<std::size_t>(file.gcount()))));
+  }
+  if (file.bad() || !file.eof()) { fail(Exit::usage, file_error("read", path, EIO)); }
+  return hasher.hex();
+}
 
 // A folder must stop where the run stopped: all end tokens, not only the tokenizer's own.
 void declare_end_tokens(const fs::path& generation_config, const data::Tokenizer& tokenizer) {

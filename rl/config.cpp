@@ -8,6 +8,7 @@
 #include "rl/algorithm_registry.h"
 #include "rl/config_entries.h"
 #include "rl/loss_config.h"
+#include "rl/model_shape.h"
 #include "rl/presets.h"
 #include "rl/reward.h"
 #include "rl/reward_mix.h"
@@ -101,6 +102,13 @@ void check_model(const Config& c, Checks& checks) {
   checks.require(m.head_dim % 2 == 0, "model.head_dim",
                  fmt::format("model.head_dim = {} is odd", m.head_dim),
                  "rotary positions turn pairs of numbers");
+  checks.require(c.train.weights_dtype == "f32" ||
+                     (c.rollout.ema_decay == 0 && c.mismatch.staleness == 0 &&
+                      c.mismatch.weights == "exact"),
+                 "train.weights_dtype",
+                 "train.weights_dtype = \"bf16\" cannot be combined with averaged, stale or rounded "
+                 "rollout weights, which are computed in fp32",
+                 "--set train.weights_dtype=f32");
 }
 
 // Files are read when the model is known (rl/problems.h); a configuration stands without them.
@@ -263,6 +271,7 @@ LoadedConfig load_config(const std::vector<ConfigSource>& sources) {
   schema.resolve(sources);
   out.keys = schema.keys();
   apply_preset(out);
+  settle_model_shape(out);
   Checks checks(out);
   check_model(out.config, checks);
   check_sizes(out.config, checks);

@@ -24,7 +24,9 @@ struct ModelTable {
     shape.max_positions = 256;
     shape.initializer_range = 0.06;
   }
-  ModelConfig shape;       // vocab_size follows from the tokenizer
+  ModelConfig shape;       // vocab_size 0: as many as the tokenizer has ids
+  std::string preset;      // of a published model: what keys that nobody wrote say
+  std::string tied_head = "refuse";  // refuse | table | head: see model/pretrained.h
   std::string checkpoint;  // folder to start from; empty: random weights, then [pretrain]
   std::string tokenizer;   // folder, or bytes; empty: that of the checkpoint, else bytes
 };
@@ -78,6 +80,9 @@ struct TrainConfig {
   double weight_decay = 0.0;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
   double max_grad_norm = 1.0;  // kOff: no clipping
+  bool recompute_layers = false;        // memory for time; changes no bit
+  std::string weights_dtype = "f32";    // f32 | bf16: storage of matrices
+  std::string optimizer_dtype = "f32";  // f32 | bf16: storage of moments
 };
 
 struct AlgorithmConfig {
@@ -141,6 +146,8 @@ struct RuntimeConfig {
   int threads = 0;                // 0: every core
   std::string simd = "auto";      // auto | portable | avx2 | avx512
   std::string progress = "auto";  // auto | line | plain | off
+  std::string packed_weights = "keep";   // keep | each-use: memory for time; changes no bit
+  std::string memory_check = "refuse";   // refuse | warn | off
 };
 
 struct Config {

@@ -2,7 +2,8 @@
 
 #include "data/chat_template.h"
 #include "data/task.h"
-#include "model/decoder.h"
+#include "model/family.h"
+#include "model/model_presets.h"
 #include "rl/advantage.h"
 #include "rl/algorithm_registry.h"
 #include "rl/reward.h"
@@ -10,7 +11,14 @@
 namespace minirl::rl {
 
 std::vector<std::string> model_families() {
-  return DecoderFamilies::names();
+  return Families::names();
+}
+std::vector<std::string> preset_choices() {
+  std::vector<std::string> out = {""};
+  for (const ModelPreset& p : model_presets()) {
+    out.push_back(p.name);
+  }
+  return out;
 }
 std::vector<std::string> schedule_choices() {
   return {"constant", "linear", "cosine"};

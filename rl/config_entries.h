@@ -9,6 +9,8 @@
 namespace minirl::rl {
 
 std::vector<std::string> model_families();
+/// "" and the names of model/model_presets.h.
+std::vector<std::string> preset_choices();
 std::vector<std::string> schedule_choices();
 std::vector<std::string> advantage_choices();
 std::vector<std::string> reward_choices();

@@ -61,7 +61,12 @@ void bind(Schema& s, Config& c) {
   ModelConfig& m = c.model.shape;
   s.table("model",
           "shape of the decoder (names as in Hugging Face config.json where they exist there)");
+  s.field("preset", &c.model.preset, preset_choices(),
+          "shape of a published model: the default of every key below that is not written");
   s.field("family", &m.family, model_families(), "architecture");
+  s.field("vocab_size", &m.vocab_size, between(0, 1 << 24),
+          "rows of the embedding table; 0: as many as the tokenizer has ids. Rows beyond those ids "
+          "are padding: never sampled, no part of any probability");
   s.field("hidden_size", &m.hidden_size, between(1, 65536), "width D of the residual stream");
   s.field("num_layers", &m.num_layers, between(1, 1024), "decoder layers L");
   s.field("num_heads", &m.num_heads, between(1, 1024), "query heads H");
@@ -78,7 +83,11 @@ void bind(Schema& s, Config& c) {
   s.field("initializer_range", &m.initializer_range, above_to(0, 1),
           "standard deviation of the initial weights");
   s.field("checkpoint", &c.model.checkpoint,
-          "folder of a checkpoint to start from; empty: random weights");
+          "folder of a checkpoint to start from; empty: random weights. Its config.json decides "
+          "about the shape");
+  s.field("tied_head", &c.model.tied_head, {"refuse", "table", "head"},
+          "a checkpoint with tied embeddings and a head that differs: an error, leave the head out, "
+          "or load it untied");
 
   s.field("tokenizer", &c.model.tokenizer,
           "folder with tokenizer.json, or bytes (built in); empty: that of the checkpoint, bytes "
@@ -152,6 +161,13 @@ void bind(Schema& s, Config& c) {
   s.field("eps", &c.train.eps, above_to(0, 1), "AdamW: added to the root of the second moment");
   s.field("max_grad_norm", &c.train.max_grad_norm, or_word(above(0), "off", kOff),
           "gradients are scaled down to this norm; \"off\": never");
+  s.field("recompute_layers", &c.train.recompute_layers,
+          "activations of a layer are computed again in backward: less memory, more time")
+      .no_effect_on_results();
+  s.field("weights_dtype", &c.train.weights_dtype, {"f32", "bf16"},
+          "storage of weight matrices; bf16: rounded stochastically, computed with as f32");
+  s.field("optimizer_dtype", &c.train.optimizer_dtype, {"f32", "bf16"},
+          "storage of AdamW's moments; bf16: rounded stochastically");
 
   s.table("algorithm", "the objective; the algorithm's own parameters are further keys");
   s.entry("name", &c.algorithm.name, &c.algorithm.params, algorithm_specs,
@@ -260,6 +276,12 @@ void bind(Schema& s, Config& c) {
       .no_effect_on_results();
   s.field("progress", &c.runtime.progress, {"auto", "line", "plain", "off"},
           "auto: one line in place on a terminal, plain lines elsewhere")
+      .no_effect_on_results();
+  s.field("packed_weights", &c.runtime.packed_weights, {"keep", "each-use"},
+          "each-use: weights are packed for a product when it is computed, less memory, more time")
+      .no_effect_on_results();
+  s.field("memory_check", &c.runtime.memory_check, {"refuse", "warn", "off"},
+          "what happens when a run will need more memory than there is")
       .no_effect_on_results();
   bind_instead(s);
 }

@@ -7,6 +7,32 @@
 namespace minirl::rl {
 namespace {
 
+// Apart from the keys of initial values, whose second word is 0.
+constexpr std::uint64_t kRounding = 0x726f756e64696e67ULL;
+
+// The noise of (seed, step, parameter): a function of these alone, so that neither threads nor a resume
+// change a bit.
+rng::Key rounding_key(std::uint64_t seed, Index step, std::size_t parameter) {
+  return rng::Key::of(seed, rng::Stream::init).derive(kRounding, kRounding).derive(static_cast<std::uint64_t>(step), parameter);
+}
+
+template <class T>
+T* stored(Tensor& t) {
+  if constexpr (std::is_same_v<T, std::uint16_t>) {
+    static_assert(sizeof(Bf16) == sizeof(std::uint16_t));
+    return &t.data<Bf16>()->bits;
+  } else {
+    return t.data<T>();
+  }
+}
+
+template <class Weight, class Moment>
+void update_stored(const Exec& exec, Param& p, Tensor& first, Tensor& second, const kernels::AdamWScalars& scalars, const rng::Key& key) {
+  const Index n = p.value.numel();
+  kernels::for_rows(exec, kernels::blocks_of(n), 64 * kernels::kBlock,
+                    kernels::AdamWStored<Weight, Moment>{stored<Weight>(p.value), stored<Moment>(first), stored<Moment>(second), p.grad().data<float>(), n, scalars, key});
+}
+
 double squared_norm(Param& p, const Exec& exec) {
   const Index n = p.value.numel();
   std::vector<double> partial(static_cast<std::size_t>(kernels::blocks_of(n)));
@@ -26,9 +52,10 @@ double gradient_norm(Params& params, const Exec& exec) {
 
 Optimizer::Optimizer(Params& params, AdamWOptions options) : params_(params), options_(options) {
   for (const Param& p : params.all()) {
-    MINIRL_CHECK(p.value.dtype() == DType::f32, "AdamW updates f32 parameters, {} is {}", p.name, name(p.value.dtype()));
-    first_.push_back(Tensor::zeros(p.value.shape(), DType::f32));
-    second_.push_back(Tensor::zeros(p.value.shape(), DType::f32));
+    MINIRL_CHECK(p.real() == DType::f32, "AdamW updates f32 and bf16 parameters, {} is {}", p.name, name(p.value.dtype()));
+    MINIRL_CHECK(options.state == DType::f32 || options.state == DType::bf16, "moments as {}", name(options.state));
+    first_.push_back(Tensor::zeros(p.value.shape(), options.state));
+    second_.push_back(Tensor::zeros(p.value.shape(), options.state));
   }
 }
 
@@ -57,8 +84,18 @@ OptimizerReport Optimizer::step(double learning_rate, const Exec& exec) {
   for (Param& p : params_.all()) {
     scalars.decay = p.decay ? static_cast<float>(options_.weight_decay) : 0.0F;
     const Index n = p.value.numel();
-    kernels::for_rows(exec, kernels::blocks_of(n), 16 * kernels::kBlock,
-                      kernels::AdamW{p.value.data<float>(), first_[i].data<float>(), second_[i].data<float>(), p.grad().data<float>(), n, scalars});
+    const rng::Key key = rounding_key(options_.seed, steps_, i);
+    const bool narrow_weights = p.value.dtype() == DType::bf16, narrow_state = options_.state == DType::bf16;
+    if (narrow_weights && narrow_state) {
+      update_stored<std::uint16_t, std::uint16_t>(exec, p, first_[i], second_[i], scalars, key);
+    } else if (narrow_weights) {
+      update_stored<std::uint16_t, float>(exec, p, first_[i], second_[i], scalars, key);
+    } else if (narrow_state) {
+      update_stored<float, std::uint16_t>(exec, p, first_[i], second_[i], scalars, key);
+    } else {
+      kernels::for_rows(exec, kernels::blocks_of(n), 16 * kernels::kBlock,
+                        kernels::AdamW{p.value.data<float>(), first_[i].data<float>(), second_[i].data<float>(), p.grad().data<float>(), n, scalars});
+    }
     ++i;
   }
   params_.zero_grads();

@@ -1,4 +1,4 @@
-// minirl rl/optimizer.h -- AdamW with fp32 state and clipping by the global gradient norm.
+// minirl rl/optimizer.h -- AdamW with clipping by the global gradient norm. Moments are f32 or bf16.
 #pragma once
 #include <string>
 #include <utility>
@@ -14,6 +14,8 @@ struct AdamWOptions {
   double eps = 1e-8;
   double weight_decay = 0.0;    // decoupled; matrices only, norms are left out
   double max_grad_norm = 1.0;   // +inf turns clipping off
+  DType state = DType::f32;     // of the moments: f32, or bf16 with stochastic rounding
+  std::uint64_t seed = 0;       // of stochastic rounding, of bf16 moments and of bf16 weights
 };
 
 struct OptimizerReport {

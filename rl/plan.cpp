@@ -5,8 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/parallel.h"
 #include "data/task.h"
 #include "data/tokenizer.h"
+#include "model/family.h"
 #include "rl/advantage.h"
 #include "rl/aggregation.h"
 #include "rl/algorithm_registry.h"
@@ -18,35 +20,9 @@
 namespace minirl::rl {
 namespace {
 
-constexpr Index kFloat = 4;
-
 // 1234567 -> "1,234,567"
 std::string grouped(Index n) {
   return n < 1000 ? fmt::format("{}", n) : fmt::format("{},{:03}", grouped(n / 1000), n % 1000);
-}
-
-std::string mebibytes(Index bytes) {
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 1048576.0);
-}
-
-MemoryPlan memory_of(const Config& c, const ModelConfig& m, Index parameters,
-                     Index sequence_tokens) {
-  MemoryPlan out;
-  out.weights = kFloat * parameters;
-  // A tied table has a second accumulator, for its use as the head.
-  out.gradients =
-      kFloat * (parameters + (m.tie_word_embeddings ? m.vocab_size * m.hidden_size : 0));
-  out.moments = 2 * kFloat * parameters;
-  out.packed = 2 * kFloat * parameters;  // for y = x W^T and for dx = dy W
-  const Index positions = (sequence_tokens + 31) / 32 * 32;
-  const Index running = std::min(
-      c.rollout.max_batch, std::max(c.completions_per_step(), c.eval.prompts * c.eval.samples));
-  out.kv_cache = kFloat * running * positions * m.num_layers * 2 * m.kv_size();
-  const Index per_token =
-      m.num_layers * (7 * m.hidden_size + 4 * m.q_size() + 4 * m.kv_size() + 3 * m.ffn_size) +
-      2 * m.hidden_size;
-  out.activations = kFloat * c.train.tokens_per_micro * per_token;
-  return out;
 }
 
 std::string anchor_words(const Traits& traits, Index updates) {
@@ -126,13 +102,7 @@ Index longest_prompt(const Config& c, const data::Task& task) {
 
 }  // namespace
 
-Index parameter_count(const ModelConfig& m) {
-  const Index attention =
-      m.hidden_size * m.q_size() * 2 + m.hidden_size * m.kv_size() * 2 + 2 * m.head_dim;
-  const Index layer = attention + 3 * m.hidden_size * m.ffn_size + 2 * m.hidden_size;
-  return m.vocab_size * m.hidden_size * (m.tie_word_embeddings ? 1 : 2) + m.num_layers * layer +
-         m.hidden_size;
-}
+Index parameter_count(const ModelConfig& m) { return model_parameter_count(m); }
 
 Plan make_plan(const LoadedConfig& loaded) {
   const Config& c = loaded.config;
@@ -142,8 +112,19 @@ Plan make_plan(const LoadedConfig& loaded) {
   p.config_sha256 = loaded.hash();
   p.results_sha256 = loaded.results_hash();
   p.model = c.model.shape;
-  p.model.vocab_size = open_tokenizer(c)->vocab_size();
+  if (p.model.vocab_size == 0) {
+    p.model.vocab_size = open_tokenizer(c)->vocab_size();
+  }
   p.parameters = parameter_count(p.model);
+  if (!c.model.checkpoint.empty()) {
+    std::error_code ignored;
+    const bool there = std::filesystem::exists(
+        std::filesystem::path(c.model.checkpoint) / "config.json", ignored);
+    p.checkpoint = c.model.checkpoint +
+                   (there ? "" : ": not there; the shape is that of the keys of [model]" +
+                                     (c.model.preset.empty() ? std::string()
+                                                             : " and the preset " + c.model.preset));
+  }
 
   p.prompts_per_step = c.rollout.prompts_per_step;
   p.completions_per_step = c.completions_per_step();
@@ -212,8 +193,10 @@ Plan make_plan(const LoadedConfig& loaded) {
                     c.algorithm.name));
   }
   const auto task = data::make_task(c.task.name, c.task.params);
-  p.memory =
-      memory_of(c, p.model, p.parameters, longest_prompt(c, *task) + c.rollout.max_new_tokens);
+  p.memory_shape = {p.model, longest_prompt(c, *task),
+                    c.runtime.threads > 0 ? c.runtime.threads : default_threads()};
+  p.memory = plan_memory(c, p.memory_shape);
+  p.memory_advice = memory_advice(c, p.memory_shape);
   return p;
 }
 
@@ -228,6 +211,9 @@ std::string plan_text(const Plan& p) {
                             m.family, grouped(p.parameters), m.hidden_size, m.num_layers,
                             m.num_heads, m.num_kv_heads, m.head_dim, m.ffn_size, m.vocab_size,
                             m.tie_word_embeddings ? ", tied" : ""));
+  if (!p.checkpoint.empty()) {
+    line("checkpoint", p.checkpoint);
+  }
   line("base model", p.pretrain_updates > 0
                          ? fmt::format("{} supervised updates on {} worked answers",
                                        grouped(p.pretrain_updates), grouped(p.pretrain_sequences))
@@ -266,11 +252,22 @@ std::string plan_text(const Plan& p) {
   }
   out += "\n";
   const MemoryPlan& y = p.memory;
-  line("memory", fmt::format("about {}: weights {}, gradients {}, moments {}, packed weights {}, "
-                             "key-value cache {}, activations {}",
-                             mebibytes(y.total()), mebibytes(y.weights), mebibytes(y.gradients),
-                             mebibytes(y.moments), mebibytes(y.packed), mebibytes(y.kv_cache),
-                             mebibytes(y.activations)));
+  const auto part = [](const char* name, Index bytes) {
+    return bytes > 0 ? fmt::format(", {} {}", name, binary_bytes(bytes)) : std::string();
+  };
+  line("memory", fmt::format("about {} at the peak: weights {}", binary_bytes(y.total()),
+                             binary_bytes(y.weights)) +
+                     part("gradients", y.gradients) + part("moments", y.moments) +
+                     part("packed weights", y.packed) + part("one matrix in use", y.widened) +
+                     part("other policies", y.copies) +
+                     part("program", y.program));
+  line("", fmt::format("and while sampling {} (key-value cache {}, prompts {}), while training {} of "
+                       "activations",
+                       binary_bytes(y.sampling()), binary_bytes(y.kv_cache), binary_bytes(y.prefill),
+                       binary_bytes(y.activations)));
+  for (std::size_t i = 0; i < p.memory_advice.size(); ++i) {
+    line(i == 0 ? "less memory" : "", p.memory_advice[i]);
+  }
   line("config", "sha256 " + p.config_sha256);
   line("", "sha256 of the keys that change results " + p.results_sha256);
   for (const auto& w : p.warnings) {
@@ -331,9 +328,14 @@ std::string plan_json(const Plan& p) {
         {"gradients", y.gradients},
         {"moments", y.moments},
         {"packed_weights", y.packed},
+        {"matrix_in_use", y.widened},
+        {"other_policies", y.copies},
         {"kv_cache", y.kv_cache},
-        {"activations_estimate", y.activations},
+        {"prefill", y.prefill},
+        {"activations", y.activations},
+        {"program", y.program},
         {"total", y.total()}}},
+      {"less_memory", p.memory_advice},
       {"warnings", p.warnings}};
   return doc.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

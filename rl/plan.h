@@ -4,20 +4,15 @@
 #include <vector>
 
 #include "rl/config.h"
+#include "rl/memory_plan.h"
 
 namespace minirl::rl {
-
-/// Bytes by category. Weights, moments and the cache follow from the shapes; activations are an
-/// estimate.
-struct MemoryPlan {
-  Index weights = 0, gradients = 0, moments = 0, packed = 0, kv_cache = 0, activations = 0;
-  Index total() const { return weights + gradients + moments + packed + kv_cache + activations; }
-};
 
 struct Plan {
   std::string run, folder;
   std::string config_sha256, results_sha256;
   ModelConfig model;
+  std::string checkpoint;  // empty: none
   Index parameters = 0;
   Index prompts_per_step = 0, completions_per_step = 0, updates_per_step = 0,
         completions_per_update = 0;
@@ -32,13 +27,15 @@ struct Plan {
   bool exact = true;  // the first ratio of every rollout must be 1 to the bit
   std::vector<std::string> stops, warnings;
   MemoryPlan memory;
+  MemoryShape memory_shape;
+  std::vector<std::string> memory_advice;
 };
 
 Plan make_plan(const LoadedConfig& loaded);
 std::string plan_text(const Plan& plan);
 std::string plan_json(const Plan& plan);
 
-/// Numbers in all parameters of a Qwen3 decoder of this shape.
+/// Numbers in all parameters of a decoder of this family and shape.
 Index parameter_count(const ModelConfig& model);
 
 }  // namespace minirl::rl

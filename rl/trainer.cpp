@@ -9,6 +9,7 @@
 #include "rl/dynamic_sampling.h"
 #include "rl/kl_reward.h"
 #include "rl/loss_config.h"
+#include "rl/memory_plan.h"
 
 namespace minirl::rl {
 namespace {
@@ -65,9 +66,25 @@ RewardOptions reward_options(const Config& config) {
           config.reward.command.empty() ? nullptr : std::make_shared<RewardCommand>(config.reward.command, config.reward.command_timeout_s)};
 }
 
-std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer) {
+std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer, const std::function<void(const std::string&)>& note) {
+  const auto settle = [&](Decoder& model) {  // memory for time; no bit changes
+    model.set_recompute_layers(config.train.recompute_layers);
+    model.params().keep_packed(config.runtime.packed_weights == "keep");
+  };
+  const DType matrices = config.train.weights_dtype == "bf16" ? DType::bf16 : DType::f32;
   if (!config.model.checkpoint.empty()) {
-    auto model = load_pretrained(config.model.checkpoint);
+    LoadOptions load;
+    load.tied_head = tied_head_from_name(config.model.tied_head);
+    load.matrices = matrices;
+    if (note) {
+      load.progress = [&note, watch = Stopwatch(), next = 1.0](std::size_t done, std::size_t total) mutable {
+        if (watch.seconds() < next) { return; }
+        next = watch.seconds() + 1;
+        note(fmt::format("reading the model: {} of {}", binary_bytes(static_cast<Index>(done)), binary_bytes(static_cast<Index>(total))));
+      };
+    }
+    auto model = load_pretrained(config.model.checkpoint, DType::f32, load);
+    settle(*model);
     if (model->config().vocab_size < tokenizer.vocab_size()) {
       fail(Exit::usage, fmt::format("model.checkpoint '{}' has {} token ids, the tokenizer {}", config.model.checkpoint, model->config().vocab_size, tokenizer.vocab_size()),
            "the tokenizer is model.tokenizer, else that of the checkpoint, else the built-in bytes");
@@ -75,21 +92,30 @@ std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokeniz
     return model;
   }
   ModelConfig shape = config.model.shape;
-  shape.vocab_size = tokenizer.vocab_size();
-  return make_decoder(shape, DType::f32, static_cast<std::uint64_t>(config.run.seed));
+  if (shape.vocab_size == 0) { shape.vocab_size = tokenizer.vocab_size(); }
+  if (shape.vocab_size < tokenizer.vocab_size()) {
+    fail(Exit::usage, fmt::format("model.vocab_size = {} is less than the tokenizer's {} ids", shape.vocab_size, tokenizer.vocab_size()), "raise it, or set it to 0");
+  }
+  auto model = make_decoder(shape, DType::f32, static_cast<std::uint64_t>(config.run.seed));
+  model->params().store_matrices_as(matrices);
+  settle(*model);
+  return model;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Params& params) {
   const TrainConfig& t = config.train;
-  return std::make_unique<Optimizer>(params, phase == Phase::pretrain ? AdamWOptions{0.9, 0.95, 1e-8, config.pretrain.weight_decay, 1.0}
-                                                                     : AdamWOptions{t.beta1, t.beta2, t.eps, t.weight_decay, t.max_grad_norm});
+  AdamWOptions options = phase == Phase::pretrain ? AdamWOptions{0.9, 0.95, 1e-8, config.pretrain.weight_decay, 1.0}
+                                                  : AdamWOptions{t.beta1, t.beta2, t.eps, t.weight_decay, t.max_grad_norm};
+  options.state = t.optimizer_dtype == "bf16" ? DType::bf16 : DType::f32;
+  options.seed = static_cast<std::uint64_t>(config.run.seed);
+  return std::make_unique<Optimizer>(params, options);
 }
 
 Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted)
     : loaded_(loaded), config_(loaded.config), checkpoints_(std::move(checkpoints)), observer_(observer), interrupted_(std::move(interrupted)),
       exec_(make_exec(config_.runtime)), tokenizer_(open_tokenizer(config_)),
-      algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)), model_(initial_model(config_, *tokenizer_)),
-      reward_(reward_options(config_)) {
+      algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)),
+      model_(initial_model(config_, *tokenizer_, [this](const std::string& text) { observer_.note(text); })), reward_(reward_options(config_)) {
   require_served(*algorithm_, config_);
   problems_ = open_problems(config_, *tokenizer_, model_->config().max_positions);
   for (const std::string& note : problems_.notes) { observer_.note(note); }

@@ -97,7 +97,9 @@ class Trainer {
 Exec make_exec(const RuntimeConfig& runtime);
 SamplerOptions sampler_options(const Config& config, const data::Tokenizer& tokenizer, double temperature);
 RewardOptions reward_options(const Config& config);
-std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer);
+/// The model that a run starts from. `note` is told about once a second how far a large checkpoint is read.
+std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer,
+                                       const std::function<void(const std::string&)>& note = {});
 /// The AdamW of a phase, with fresh moments.
 std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Params& params);
 

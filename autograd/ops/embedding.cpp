@@ -38,6 +38,15 @@ void scatter_add(const Exec& exec, const Tensor& dy, const Tensor& ids, Tensor& 
 
 Tensor gather(const Exec& exec, const Tensor& table, const Tensor& ids) {
   const Index width = table.shape().last();
+  if (table.dtype() == DType::bf16) {  // stored so, computed with as f32
+    Tensor y = Tensor::empty({ids.numel(), width}, DType::f32, exec);
+    for (Index r = 0; r < ids.numel(); ++r) {
+      const Bf16* from = table.data<Bf16>() + static_cast<Index>(ids.data<std::int32_t>()[r]) * width;
+      float* to = y.data<float>() + r * width;
+      for (Index i = 0; i < width; ++i) { to[i] = to_float(from[i]); }
+    }
+    return y;
+  }
   Tensor y = Tensor::empty({ids.numel(), width}, table.dtype(), exec);
   dispatch_real(table.dtype(), [&](auto real) {
     using T = decltype(real);

@@ -21,16 +21,21 @@ void rotate(const Exec& exec, Tensor& x, const RopeTable& table, const Tensor& p
 
 RopeTable RopeTable::make(Index positions, Index head_dim, double theta, DType dtype) {
   MINIRL_CHECK(head_dim % 2 == 0, "head_dim {} is odd", head_dim);
-  const Index half = head_dim / 2;
+  std::vector<double> frequency;
+  for (Index i = 0; i < head_dim / 2; ++i) { frequency.push_back(fmath::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim))); }
+  return make(positions, frequency, 1, dtype);
+}
+
+RopeTable RopeTable::make(Index positions, std::span<const double> frequency, double magnitude, DType dtype) {
+  const auto half = static_cast<Index>(frequency.size());
   RopeTable table{Tensor::empty({positions, half}, dtype), Tensor::empty({positions, half}, dtype)};
   for (Index i = 0; i < half; ++i) {
-    const double frequency = fmath::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
     for (Index p = 0; p < positions; ++p) {
-      const double angle = static_cast<double>(p) * frequency;
+      const double angle = static_cast<double>(p) * frequency[static_cast<std::size_t>(i)];
       dispatch_real(dtype, [&](auto real) {
         using T = decltype(real);
-        table.cosine.data<T>()[p * half + i] = static_cast<T>(fmath::cos(angle));
-        table.sine.data<T>()[p * half + i] = static_cast<T>(fmath::sin(angle));
+        table.cosine.data<T>()[p * half + i] = static_cast<T>(magnitude * fmath::cos(angle));
+        table.sine.data<T>()[p * half + i] = static_cast<T>(magnitude * fmath::sin(angle));
       });
     }
   }

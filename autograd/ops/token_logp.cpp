@@ -16,9 +16,9 @@ constexpr Index kChunkBytes = Index{8} << 20;
 constexpr std::uint64_t kNoiseTag = 0x6e6f697365;  // keeps the noise apart from the draw of the token
 
 // logits of rows [begin, end) of h: (rows, V)
-Tensor head_logits(const Exec& exec, const Tensor& h, ParamUse w, Index begin, Index end) {
-  Tensor logits = Tensor::empty({end - begin, w.value().shape()[0]}, h.dtype(), exec);
-  kernels::linear_forward(exec, h.slice(begin, end), w.param->packed_forward(exec), logits);
+Tensor head_logits(const Exec& exec, const Tensor& h, const kernels::PackedMatrix& head, Index begin, Index end) {
+  Tensor logits = Tensor::empty({end - begin, head.rows()}, h.dtype(), exec);
+  kernels::linear_forward(exec, h.slice(begin, end), head, logits);
   return logits;
 }
 
@@ -61,13 +61,14 @@ SampledTokens sample_tokens(const Exec& exec, const Tensor& h, ParamUse w, std::
     for (const rng::Key& key : keys) { noise.push_back(key.derive(kNoiseTag)); }
   }
   Tensor lse = Tensor::empty({N}, h.dtype(), exec);
+  const kernels::PackedMatrix head = w.param->packed_forward(exec);
   dispatch_real(h.dtype(), [&](auto real) {
     using T = decltype(real);
     const T scale = static_cast<T>(1.0 / options.temperature);
     const T recorded = options.record_temperature > 0 ? static_cast<T>(1.0 / options.record_temperature) : scale;
     for (Index begin = 0; begin < N; begin += chunk) {
       const Index end = std::min(N, begin + chunk);
-      Tensor logits = head_logits(exec, h, w, begin, end);
+      Tensor logits = head_logits(exec, h, head, begin, end);
       if (!noise.empty()) {
         kernels::for_rows(exec, end - begin, 64 * V,
                           kernels::LogitNoise<T>{logits.data<T>(), noise.data() + begin, positions.data() + begin, used, V, static_cast<T>(options.logit_noise)});
@@ -105,12 +106,13 @@ Var token_logp(Tape& tape, const Var& h, ParamUse w, const Tensor& targets, cons
   }
   Tensor out = Tensor::empty({options.entropy ? 2 : 1, N}, h.value.dtype(), exec);
   Tensor lse = Tensor::empty({N}, h.value.dtype(), exec);
+  const kernels::PackedMatrix head = w.param->packed_forward(exec);
   dispatch_real(h.value.dtype(), [&](auto real) {
     using T = decltype(real);
     const T scale = static_cast<T>(1.0 / options.temperature);
     for (Index begin = 0; begin < N; begin += chunk) {
       const Index end = std::min(N, begin + chunk);
-      const Tensor logits = head_logits(exec, h.value, w, begin, end);
+      const Tensor logits = head_logits(exec, h.value, head, begin, end);
       kernels::for_rows(exec, end - begin, 16 * V,
                         kernels::LogProb<T>{logits.data<T>(), targets.data<std::int32_t>() + begin, out.data<T>() + begin, lse.data<T>() + begin,
                                             options.entropy ? out.data<T>() + N + begin : nullptr, used, V, scale});
@@ -122,19 +124,21 @@ Var token_logp(Tape& tape, const Var& h, ParamUse w, const Tensor& targets, cons
     }
   });
   return tape.record("token_logp", out, {h}, [h = h.value, w, targets, options, out, lse, N, V, used, chunk, exec](Tensor dout, std::span<GradSlot> in) {
+    const kernels::PackedMatrix packed = w.param->packed_forward(exec);
+    const Tensor weight = in[0].wanted() ? w.param->real_value(exec) : Tensor();
     dispatch_real(h.dtype(), [&](auto real) {
       using T = decltype(real);
       const T scale = static_cast<T>(1.0 / options.temperature);
       for (Index begin = 0; begin < N; begin += chunk) {
         const Index end = std::min(N, begin + chunk);
-        Tensor logits = head_logits(exec, h, w, begin, end);  // the same bits as in forward
+        Tensor logits = head_logits(exec, h, packed, begin, end);  // the same bits as in forward
         kernels::for_rows(exec, end - begin, 16 * V,
                           kernels::LogProbBackward<T>{logits.data<T>(), targets.data<std::int32_t>() + begin, lse.data<T>() + begin,
                                                       options.entropy ? out.data<T>() + N + begin : nullptr, dout.data<T>() + begin,
                                                       options.entropy ? dout.data<T>() + N + begin : nullptr, used, V, scale});
         if (in[0].wanted()) {
           Tensor dh = in[0].accumulator().view({N, h.shape().last()}).slice(begin, end);
-          kernels::linear_input_grad(exec, logits, w.param->packed_input_grad(exec), dh);
+          kernels::linear_input_grad(exec, logits, weight, dh);
         }
         kernels::linear_weight_grad(exec, logits, h.slice(begin, end), w.grad());
       }

@@ -1,6 +1,7 @@
 // minirl kernels/cuda/rows_check.cu -- every row program, instantiated as a CUDA kernel: the one source
 // for both devices compiles for the GPU wherever nvcc is installed (cmake/cuda_check.cmake).
 #include "kernels/adamw.h"
+#include "kernels/bias.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/logit_noise.h"
@@ -14,6 +15,8 @@ namespace minirl::kernels {
 template __global__ void run_rows(RmsNormForward<float>, Index);
 template __global__ void run_rows(RmsNormBackward<float>, Index);
 template __global__ void run_rows(RmsNormWeightGrad<float>, Index);
+template __global__ void run_rows(AddBias<float>, Index);
+template __global__ void run_rows(BiasGrad<float>, Index);
 template __global__ void run_rows(Rope<float>, Index);
 template __global__ void run_rows(SwigluForward<float>, Index);
 template __global__ void run_rows(SwigluBackward<float>, Index);
@@ -28,5 +31,6 @@ template __global__ void run_rows(LogitNoise<float>, Index);
 template __global__ void run_rows(TopK<float>, Index);
 template __global__ void run_rows(GatherLogProb<float>, Index);
 template __global__ void run_rows(AdamW, Index);
+template __global__ void run_rows(AdamWStored<std::uint16_t, std::uint16_t>, Index);
 template __global__ void run_rows(SquaredNorm, Index);
 }  // namespace minirl::kernels

@@ -131,6 +131,15 @@ void linear_input_grad(const Exec& exec, const Tensor& dy_MN, const PackedMatrix
                     dx_MK.data<float>(), k, Meet::add, nullptr});
 }
 
+void linear_input_grad(const Exec& exec, const Tensor& dy_MN, const Tensor& w_NK, Tensor& dx_MK) {
+  MINIRL_CHECK(w_NK.defined() && w_NK.shape().rank == 2, "a weight matrix is needed, not {}", w_NK.shape().str());
+  if (w_NK.dtype() == DType::f64) { return linear_input_grad(exec, dy_MN, PackedMatrix::input_grad(exec, w_NK), dx_MK); }
+  const Index m = dy_MN.rows(), n = w_NK.shape()[0], k = w_NK.shape()[1];
+  check_rows("linear_input_grad dy", dy_MN, m, n, w_NK.dtype());
+  check_rows("linear_input_grad dx", dx_MK, m, k, w_NK.dtype());
+  run_blocks(exec, {m, k, n, dy_MN.data<float>(), n, false, w_NK.data<float>(), k, 0, 0, dx_MK.data<float>(), k, Meet::add, nullptr});
+}
+
 void linear_weight_grad(const Exec& exec, const Tensor& dy_MN, const Tensor& x_MK, Tensor& dw_NK) {
   MINIRL_CHECK(dw_NK.defined() && dw_NK.shape().rank == 2, "linear_weight_grad dW: a matrix is needed, not {}", dw_NK.shape().str());
   const Index m = x_MK.rows(), n = dw_NK.shape()[0], k = dw_NK.shape()[1];

@@ -11,6 +11,7 @@
 #include "cli/embedded.h"
 #include "cli/run_binary.h"
 #include "core/error.h"
+#include "data/task.h"
 #include "rl/config.h"
 
 namespace minirl {
@@ -264,9 +265,16 @@ TEST_CASE("cli: every bundled config is found by name with or without .toml and 
       continue;  // not a configuration of a run: tests/audit
     }
     CAPTURE(name);
+    if (file.text.find("name = \"jsonl\"") != std::string_view::npos &&
+        !data::Tasks::contains("jsonl")) {
+      MESSAGE("skipped: this build has no task that reads files");
+      continue;
+    }
     const auto text = dir.run({"plan", name});
     CHECK_MESSAGE(text.code == 0, text.err);
-    CHECK(text.out.find("warning") == std::string::npos);
+    // delta = 12.5 is out of reach, which a plan says.
+    const bool out_of_reach = name == "qwen3-4b-base-drpo-dapo.toml";
+    CHECK((text.out.find("warning") == std::string::npos) == !out_of_reach);
     CHECK(dir.run({"plan", name.substr(0, name.rfind('.'))}).out == text.out);
     const auto json = dir.run({"train", name, "--dry-run"});
     CHECK(json.code == 0);

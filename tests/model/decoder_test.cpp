@@ -97,6 +97,6 @@ TEST_CASE("model/decoder: impossible shapes and unknown families are the user's 
   c.head_dim = 7;
   CHECK_THROWS_WITH_AS(make_decoder(c, DType::f32, 1), doctest::Contains("head_dim"), Error);
   c = tiny_config();
-  c.family = "qwen4";
+  c.family = "qwen33";
   CHECK_THROWS_WITH_AS(make_decoder(c, DType::f32, 1), doctest::Contains("did you mean 'qwen3'"), Error);
 }

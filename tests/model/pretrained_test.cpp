@@ -165,13 +165,14 @@ TEST_CASE("model/pretrained: every field of config.json that is missing or wrong
     }
   }
   const std::vector<std::pair<const char*, Json>> unsupported = {
-      {"model_type", "llama"}, {"hidden_act", "gelu"}, {"hidden_act", 3}, {"rope_scaling", {{"type", "yarn"}}}, {"attention_bias", true}, {"use_sliding_window", true},
+      {"model_type", "gpt2"}, {"hidden_act", "gelu"}, {"hidden_act", 3}, {"rope_scaling", {{"type", "yarn"}}}, {"attention_bias", true}, {"mlp_bias", true}, {"use_sliding_window", 1}, {"max_window_layers", -1},
       {"quantization_config", {{"bits", 4}}}, {"layer_types", {"full_attention", "sliding_attention"}}, {"rms_norm_eps", 0}, {"rms_norm_eps", -1e-6},
       {"rope_theta", 1}, {"rope_theta", -1e4}, {"head_dim", 7}, {"head_dim", 258}, {"num_key_value_heads", 3}};
   for (const auto& entry : unsupported) {
     const std::string field = entry.first;
     CAPTURE(field);
     Json doc = good;
+    if (field == "max_window_layers") { doc["use_sliding_window"] = true, doc["sliding_window"] = 128; }
     doc[field] = entry.second;
     refused(doc, field);
   }
@@ -194,9 +195,9 @@ TEST_CASE("model/pretrained: fields that other writers leave out or place elsewh
   saved.write_config(doc);
   CHECK(load_pretrained(saved.path())->config().rope_theta == 1e4);
   CHECK(load_pretrained(saved.path())->params().hash() == saved.model->params().hash());
-  doc["rope_parameters"] = {{"rope_type", "yarn"}, {"rope_theta", 10000}};
+  doc["rope_parameters"] = {{"rope_type", "dynamic"}, {"rope_theta", 10000}};
   saved.write_config(doc);
-  CHECK(contains(refusal(saved.path()), "rope_parameters.rope_type"));
+  CHECK(contains(refusal(saved.path()), "'rope_parameters.rope_type' = \"dynamic\": this scaling of rotary positions is not supported"));
   doc["rope_parameters"] = Json::object();
   saved.write_config(doc);
   CHECK(contains(refusal(saved.path()), "rope_parameters.rope_theta"));
@@ -306,7 +307,7 @@ TEST_CASE("model/pretrained: directories that are none, or lack a file, are name
   std::filesystem::rename(saved.path() / "model.safetensors", saved.path() / "moved");
   CHECK(contains(refusal(saved.path()), "model.safetensors"));
   write_file_atomic(saved.path() / "model.safetensors.index.json", "{}");
-  CHECK(contains(refusal(saved.path()), "several files"));
+  CHECK(contains(refusal(saved.path()), "no 'weight_map'"));
   std::filesystem::remove(saved.path() / "config.json");
   CHECK(contains(refusal(saved.path()), "config.json"));
 }

@@ -68,6 +68,8 @@ void make_model(const Folder& dir) {
   INFO(r.err);
   REQUIRE(r.code == 0);
   fs::rename(dir.path / "runs/base/checkpoints/step-000000", dir.path / "model");
+  fs::remove(dir.path / "model/progress.json");  // a folder as others make it
+  fs::remove(dir.path / "model/optimizer.safetensors");
   fs::remove_all(dir.path / "runs");
 }
 
@@ -355,7 +357,7 @@ TEST_CASE("cli/text: problems that cannot be used stop a run before it begins, o
   contains(train({"prompt.instruction=Say it"}).err, "does not ask for what the reward");
   contains(train({"pretrain.steps=5"}).err, "no worked answers");
   contains(train({"task.train=nowhere.jsonl"}).err, "there is no file 'nowhere.jsonl'");
-  contains(train({"eval.prompts=50"}).err, "fewer than 50");
+  contains(train({"task.train=good.jsonl", "eval.prompts=50"}).err, "fewer than 50");
   contains(train({"rollout.top_p=0.9"}).err, "rollout.top_p");
   // Without a task of files the table would do nothing.
   contains(dir.run(with_sets({"plan", "qwen3.toml"}, {"prompt.template=qwen3"})).err, "no effect");

@@ -60,9 +60,9 @@ TokenInput input_of(const TokenSpec& s) {
   return t;
 }
 
-std::string parameter_text(const ParamMap& params) {
+std::string parameter_text(const rl::AlgorithmInfo& info, const ParamMap& params) {
   std::string out;
-  for (const auto& [name, value] : params) { out += fmt::format("{}{} = {}", out.empty() ? "" : ", ", name, to_toml(value.value)); }
+  for (const ParamSpec& p : info.params) { out += fmt::format("{}{} = {}", out.empty() ? "" : ", ", p.name, to_toml(with_word(p.range, params.find(p.name)->second.value))); }
   return out;
 }
 
@@ -164,7 +164,7 @@ Explanation explain(const std::string& name, const ParamMap& params, const std::
   bind_params(name, info.params, full);
   Explanation e;
   e.algorithm = name;
-  e.parameters = parameter_text(full);
+  e.parameters = parameter_text(info, full);
   e.summary = info.summary;
   e.formula = info.formula;
   e.page = info.page;

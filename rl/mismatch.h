@@ -1,6 +1,6 @@
 // minirl rl/mismatch.h -- the mismatch dial: a rollout engine that disagrees with the trainer, on
 // purpose and by a chosen amount. Each setting reproduces a fault that people meet when two engines
-// share one policy. docs/mismatch.md says what each does to the metrics.
+// share one policy. docs/math/mismatch.md says what each does to the metrics.
 #pragma once
 #include <string>
 #include <string_view>

@@ -11,6 +11,7 @@
 #include "rl/aggregation.h"
 #include "rl/algorithm_registry.h"
 #include "rl/config_entries.h"
+#include "rl/loss_config.h"
 #include "rl/problems.h"
 #include "rl/reward.h"
 
@@ -73,6 +74,45 @@ std::string rate_words(const TrainConfig& t) {
                     : fmt::format("gradient norm clipped to {:g}", t.max_grad_norm));
 }
 
+// Everything around the loss that is not at its default, one line each.
+std::vector<std::string> extras_of(const Config& c) {
+  const AlgorithmConfig& a = c.algorithm;
+  std::vector<std::string> out;
+  if (a.kl_coef > 0) {
+    const std::string to =
+        a.kl_reference.empty() ? "the weights before the first step" : "'" + a.kl_reference + "'";
+    out.push_back(fmt::format("KL penalty {:g} x {} to {}, in the {}{}", a.kl_coef, a.kl_estimator,
+                              to, a.kl_in,
+                              a.kl_in == "loss"
+                                  ? ": " + kl_estimator_words(kl_estimator_from_name(a.kl_estimator))
+                                  : std::string(", before advantages")));
+  }
+  if (a.entropy_coef != 0) {
+    out.push_back(fmt::format("entropy bonus {:g}", a.entropy_coef));
+  }
+  if (a.correction != "none") {
+    const CorrectionOptions o = loss_options(c).correction;
+    out.push_back(fmt::format("correction {} (cap {:g}, {:g} to {:g})", a.correction, o.cap, o.low,
+                              o.high));
+  }
+  if (a.mask_truncated) {
+    out.push_back("truncated completions are left out of the loss; means over sequences " +
+                  std::string(a.fully_masked == "count" ? "count them" : "exclude them"));
+  }
+  if (c.rollout.dynamic_sampling) {
+    out.push_back(fmt::format("dynamic sampling: groups of equal scores are replaced, at most {} "
+                              "batches a step",
+                              c.rollout.dynamic_max_batches));
+  }
+  if (c.rollout.ema_decay > 0) {
+    out.push_back(fmt::format("rollouts of averaged weights, decay {:g}", c.rollout.ema_decay));
+  }
+  for (const std::string& words : mismatch_words(mismatch_options(c))) {
+    out.push_back("mismatch: " + words);
+  }
+  return out;
+}
+
 // Tokens. How long the prompts of data files are is not known before they are read: as long as they
 // may be.
 Index longest_prompt(const Config& c, const data::Task& task) {
@@ -126,10 +166,14 @@ Plan make_plan(const LoadedConfig& loaded) {
   p.advantage = estimator_words(estimator_from_name(c.algorithm.advantage));
   p.advantage += c.algorithm.normalize_adv_by_std ? ", divided by the group's standard deviation"
                                                   : ", not divided by a standard deviation";
+  p.extras = extras_of(c);
   p.aggregation = c.algorithm.loss_agg_mode + ": " +
                   agg_mode_words(agg_mode_from_name(c.algorithm.loss_agg_mode),
                                  static_cast<double>(c.horizon()));
-  p.anchor = anchor_words(algorithm->traits(), p.updates_per_step);
+  Traits traits = algorithm->traits();
+  traits.needs_recomputed = needs_recomputed(*algorithm, c);
+  p.anchor = anchor_words(traits, p.updates_per_step);
+  p.exact = !mismatch_options(c).any() && c.rollout.ema_decay == 0;
   const WeightRange range = algorithm->weight_range();
   p.weight_lower = range.lower;
   p.weight_upper = range.upper;
@@ -159,7 +203,8 @@ Plan make_plan(const LoadedConfig& loaded) {
   p.stops = {fmt::format("after step {}", p.steps),
              "SIGINT or SIGTERM: after a checkpoint, exit 130 or 143",
              "a loss, log-probability or gradient that is not finite: exit 4, nothing is updated",
-             "a ratio that is not exactly 1 on the first update after a rollout: exit 4"};
+             p.exact ? "a ratio that is not exactly 1 on the first update after a rollout: exit 4"
+                     : "(the tripwire on the first ratio rests)"};
   p.warnings = loaded.warnings;
   if (!p.boundary_reachable) {
     p.warnings.push_back(
@@ -199,12 +244,17 @@ std::string plan_text(const Plan& p) {
   line("weight", p.weight_words);
   line("boundary", p.boundary_reachable ? "can be reached" : "can NOT be reached");
   line("first update",
-       "every ratio is exactly 1 and the KL to the rollout exactly 0; compared bit by bit, else "
-       "the run stops");
+       p.exact ? "every ratio is exactly 1 and the KL to the rollout exactly 0; compared bit by "
+                 "bit, else the run stops"
+               : "ratios are NOT 1: the rollout policy is not the live one (see below); the "
+                 "tripwire rests");
   line("anchor", p.anchor);
   line("advantage", p.advantage);
   line("aggregation", p.aggregation);
   line("learning rate", p.learning_rate);
+  for (std::size_t i = 0; i < p.extras.size(); ++i) {
+    line(i == 0 ? "besides" : "", p.extras[i]);
+  }
   out += "\n";
   line("sampling", p.sampling);
   line("reward", p.reward);
@@ -266,7 +316,9 @@ std::string plan_json(const Plan& p) {
         {"anchor", p.anchor},
         {"advantage", p.advantage},
         {"aggregation", p.aggregation}}},
-      {"expected_first_update_ratio", 1.0},
+      {"besides", p.extras},
+      {"expected_first_update_ratio",
+       p.exact ? nlohmann::ordered_json(1.0) : nlohmann::ordered_json(nullptr)},
       {"learning_rate", p.learning_rate},
       {"sampling", p.sampling},
       {"reward", p.reward},

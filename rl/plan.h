@@ -27,6 +27,9 @@ struct Plan {
   bool boundary_reachable = false;
   std::string weight_words;
   std::string sampling, reward, truncation, evaluation, learning_rate, seeds;
+  // Penalties, corrections, mismatch, ...: what is not at its default.
+  std::vector<std::string> extras;
+  bool exact = true;  // the first ratio of every rollout must be 1 to the bit
   std::vector<std::string> stops, warnings;
   MemoryPlan memory;
 };

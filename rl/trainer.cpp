@@ -233,6 +233,7 @@ std::vector<Group> Trainer::collect_groups(SampleStats& stats) {
   sampling.topk = algorithm_->traits().topk;
   sampling.logit_noise = mismatch.logit_noise;
   sampling.record_temperature = mismatch.untempered_logp ? 1.0 : 0.0;
+  sampling.top_p = mismatch.top_p;  // log mu is that of the whole vocabulary
   GenerateOptions generate{sampling, r.group_size, rng::Key::of(seed, rng::Stream::rollout).derive(static_cast<std::uint64_t>(progress_.step)), 0, problems_.format.get()};
   DynamicSampling filter({.prompts = r.prompts_per_step, .max_batches = r.dynamic_max_batches});
   std::vector<Group> kept;

@@ -260,6 +260,9 @@ TEST_CASE("cli: every bundled config is found by name with or without .toml and 
   REQUIRE(cli::embedded_files().size() >= 2);
   for (const auto& file : cli::embedded_files()) {
     const std::string name(file.name);
+    if (name.rfind("experiments/", 0) == 0) {
+      continue;  // not a configuration of a run: tests/audit
+    }
     CAPTURE(name);
     const auto text = dir.run({"plan", name});
     CHECK_MESSAGE(text.code == 0, text.err);

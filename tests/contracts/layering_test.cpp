@@ -39,7 +39,7 @@ const std::vector<Library> kLibraries = {
     {"mkl", {}, "no library product (R9)"},
     {"random", {"tests"}, "randomness is core/rng.h (R8); distributions differ between standard libraries"},
     {"immintrin.h", {"core", "kernels", "bench"}, "vectors are the business of kernels; core has the pause of a waiting thread"},
-    {"toml++/", {"core", "tests"}, "configuration is core/config.h"},
+    {"toml++/", {"core", "audit", "tests"}, "configuration is core/config.h; audit reads the lists of an experiment"},
     {"openssl/", {"core"}, "hashes are core/hash.h"},
     {"CLI/", {"cli"}, "the command line is cli"},
     {"nlohmann/", {"model", "data", "rl", "audit", "cli", "tests"}, "core, kernels and autograd read no files of others"},

@@ -27,9 +27,14 @@ struct Sliced {
   std::vector<rl::TrainItem> items;
 };
 
-std::vector<float> first_columns(const std::vector<float>& from, std::size_t have, std::size_t want) {
-  std::vector<float> out;
-  for (std::size_t row = 0; row + have <= from.size(); row += have) { out.insert(out.end(), from.begin() + static_cast<std::ptrdiff_t>(row), from.begin() + static_cast<std::ptrdiff_t>(row + want)); }
+template <class T>
+std::vector<T> first_columns(const std::vector<T>& from, std::size_t have, std::size_t want) {
+  std::vector<T> out;
+  if (want == 0) { return out; }  // also where nothing was recorded: have = 0
+  for (std::size_t row = 0; row + have <= from.size(); row += have) {
+    const auto begin = from.begin() + static_cast<std::ptrdiff_t>(row);
+    out.insert(out.end(), begin, begin + static_cast<std::ptrdiff_t>(want));
+  }
   return out;
 }
 
@@ -42,11 +47,7 @@ Sliced slice_topk(const LabBatch& batch, Index want) {
     const auto k = static_cast<std::size_t>(want);
     const std::size_t have = r.ids.empty() ? 0 : r.topk_ids.size() / r.ids.size();
     MINIRL_CHECK(k <= have, "K = {} of {} recorded", want, have);
-    std::vector<Token> ids;
-    for (std::size_t row = 0; row + have <= r.topk_ids.size(); row += have) {
-      ids.insert(ids.end(), r.topk_ids.begin() + static_cast<std::ptrdiff_t>(row), r.topk_ids.begin() + static_cast<std::ptrdiff_t>(row + k));
-    }
-    r.topk_ids = std::move(ids);
+    r.topk_ids = first_columns(r.topk_ids, have, k);
     r.topk_logp = first_columns(r.topk_logp, have, k);
     copy.topk_logp_recomputed = first_columns(copy.topk_logp_recomputed, have, k);
     out.rollouts.push_back(std::move(r));

@@ -6,6 +6,11 @@
 #include "core/registry.h"
 
 namespace minirl::cli {
+namespace {
+
+constexpr std::string_view kExperiments = "experiments/";
+
+}  // namespace
 
 void add_config_args(CLI::App& command, ConfigArgs& args) {
   command
@@ -31,6 +36,9 @@ ConfigSource find_config(const std::string& name) {
   std::vector<std::string> known;
   std::string list;
   for (const auto& file : embedded_files()) {
+    if (file.name.substr(0, kExperiments.size()) == kExperiments) {
+      continue;  // those are for `minirl reproduce`
+    }
     if (name == file.name || name + ".toml" == file.name) {
       return ConfigSource::text(std::string(file.name), file.text);
     }

@@ -61,6 +61,20 @@ std::string settings_text(const rl::EvalResult& r) {
                      s.filtered() ? "; log-probabilities are those without the filter" : "");
 }
 
+// What the summary leaves out: voting, and pass@k for smaller k.
+std::string further_estimates(const rl::EvalResult& r) {
+  const auto line = [](const std::string& name, const rl::Interval& i) {
+    return fmt::format("  {:<22}{:.3f} [{:.3f}, {:.3f}]\n", name, i.value, i.lower, i.upper);
+  };
+  std::string out = line(fmt::format("maj@{}", r.samples), r.majority);
+  for (const auto& [k, value] : r.passes) {
+    if (k < r.samples) {
+      out += line(fmt::format("pass@{}", k), value);
+    }
+  }
+  return out;
+}
+
 Exit evaluate(const EvalArgs& args) {
   OpenedModel opened = open_model(args.model);
   rl::Config& config = opened.loaded.config;
@@ -85,8 +99,9 @@ Exit evaluate(const EvalArgs& args) {
     return Exit::ok;
   }
   const rl::Evaluation shown = rl::parse_evaluation(document, "the evaluation");
-  std::fputs(fmt::format("{}\n\n{}{}", opened.checkpoint.string(),
-                         rl::summary_text({shown}, args.table ? 0 : 3), settings_text(result))
+  std::fputs(fmt::format("{}\n\n{}{}{}", opened.checkpoint.string(),
+                         rl::summary_text({shown}, args.table ? 0 : 3), further_estimates(result),
+                         settings_text(result))
                  .c_str(),
              stdout);
   if (args.table) {

@@ -63,9 +63,6 @@ std::vector<std::string> settings_of(const ModelArgs& args, bool bare) {
     out.insert(out.end(),
                {"task.name=jsonl", "task.train=" + file, "task.eval=" + file, "eval.prompts=0"});
   }
-  if (args.max_new_tokens > 0) {
-    out.push_back(fmt::format("rollout.max_new_tokens={}", args.max_new_tokens));
-  }
   const auto key = [](const std::string& s) { return s.substr(0, s.find('=')); };
   std::erase_if(out, [&](const std::string& s) {
     return std::any_of(args.sets.begin(), args.sets.end(),
@@ -127,6 +124,9 @@ OpenedModel open_model(const ModelArgs& args) {
   out.loaded = rl::load_config(sources);
   if (!args.template_.empty()) {
     out.loaded.config.prompt.chat_template = args.template_;
+  }
+  if (args.max_new_tokens > 0) {
+    out.loaded.config.rollout.max_new_tokens = args.max_new_tokens;
   }
   out.tokenizer = fs::exists(out.checkpoint / "tokenizer.json", error)
                       ? data::load_tokenizer(out.checkpoint)

@@ -5,45 +5,19 @@
 #include <cstdio>
 #include <map>
 
-#include <nlohmann/json.hpp>
-
+#include "cli/answer_rows.h"
 #include "cli/commands.h"
-#include "core/files.h"
 #include "rl/verifier/verify.h"
 
 namespace minirl::cli {
 namespace {
 
-using Json = nlohmann::json;
-
 struct Args {
   std::string file, gold, completion, reward = "math";
   std::vector<std::string> against;
+  std::string line_id;
   bool all = false;
 };
-
-std::string one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 72)) {
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return text.size() > 72 ? out + "..." : out;
-}
-
-std::string text_of(const Json& row, std::initializer_list<const char*> keys,
-                    const std::string& where) {
-  for (const char* key : keys) {
-    if (row.contains(key) && row.at(key).is_string()) {
-      return row.at(key).get<std::string>();
-    }
-  }
-  std::string list;
-  for (const char* key : keys) {
-    list += (list.empty() ? "" : " or ") + std::string(key);
-  }
-  fail(Exit::data, fmt::format("{}: no text under {}", where, list),
-       "a row is {\"gold\": \"...\", \"completion\": \"...\"}");
-}
 
 void out(const std::string& text) {
   std::fputs(text.c_str(), stdout);
@@ -57,46 +31,37 @@ Exit test_file(const Args& args) {
   for (const auto& name : args.against) {
     others.push_back(&rl::Rewards::find("reward", name));
   }
-  const std::string text = read_file(args.file);
+  const bool lines_by_id = !args.line_id.empty();
+  const auto& line_reward = rl::Rewards::find("reward", "math_answer_line");
+  const auto is_line = [&](const AnswerRow& row) {
+    return row.id.find(args.line_id) != std::string::npos;
+  };
+  const auto file_rows = read_answer_rows(args.file);
   Index rows = 0, right = 0, answered = 0, undecided = 0, unexpected = 0, with_expectation = 0,
         bad_golds = 0;
   std::map<std::string, std::array<Index, 4>> agreement;  // both, only ours, only theirs, neither
-  Index line = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = text.find('\n', at);
-    if (end == std::string::npos) {
-      end = text.size();
-    }
-    const std::string_view row_text(text.data() + at, end - at);
-    at = end + 1;
-    ++line;
-    if (row_text.find_first_not_of(" \t\r") == std::string_view::npos) {
-      continue;
-    }
-    const std::string where = fmt::format("{}:{}", args.file, line);
-    const Json row = Json::parse(row_text, nullptr, false);
-    if (!row.is_object()) {
-      fail(Exit::data, where + ": not a JSON object", "one JSON object a line");
-    }
-    const std::string gold = text_of(row, {"gold", "answer"}, where);
-    const std::string completion = text_of(row, {"completion", "text"}, where);
+  for (const AnswerRow& row : file_rows) {
+    const std::string& where = row.where;
+    const std::string& gold = row.gold;
+    const std::string& completion = row.completion;
     const std::string fault = reward.check_gold(gold);
     if (!fault.empty()) {
       ++bad_golds;
       out(fmt::format("{}: bad gold \"{}\": {}\n", where, one_line(gold), fault));
     }
-    const rl::RewardResult r = reward.score(gold, completion);
+    const rl::RewardResult r =
+        (lines_by_id && is_line(row) ? line_reward : reward).score(gold, completion);
     ++rows;
     right += r.score > 0 ? 1 : 0;
     answered += r.answered ? 1 : 0;
     undecided += r.why.starts_with("undecided") ? 1 : 0;
-    if (row.contains("expect") && row.at("expect").is_boolean()) {
+    if (row.expect) {
       ++with_expectation;
-      if (row.at("expect").get<bool>() != (r.score > 0)) {
+      if (*row.expect != (r.score > 0)) {
         ++unexpected;
         out(fmt::format("{}: expected {}, got {}: gold \"{}\", answer \"{}\": {}\n", where,
-                        row.at("expect").get<bool>() ? 1 : 0, r.score, one_line(gold),
-                        one_line(r.extracted), r.why));
+                        *row.expect ? 1 : 0, r.score, one_line(gold), one_line(r.extracted),
+                        r.why));
       }
     }
     if (args.all) {
@@ -113,9 +78,6 @@ Exit test_file(const Args& args) {
                         one_line(r.extracted), r.why));
       }
     }
-  }
-  if (rows == 0) {
-    fail(Exit::data, fmt::format("{}: no rows", args.file), "one JSON object a line");
   }
   out(fmt::format("{}: {} rows, {} right, {} answered, {} undecided, {} bad golds\n", args.reward,
                   rows, right, answered, undecided, bad_golds));
@@ -165,6 +127,9 @@ void add_reward(CLI::App& app, Chosen& chosen) {
   test->add_option("--reward", args->reward, "a registered reward")->type_name("NAME");
   test->add_option("--against", args->against, "other rewards: print where they disagree")
       ->type_name("NAME");
+  test->add_option("--answer-line-for", args->line_id,
+                   "rows whose id holds this text are scored by math_answer_line")
+      ->type_name("TEXT");
   test->add_flag("--all", args->all, "print every verdict");
   test->callback([&chosen, args] { chosen.run = [args] { return test_file(*args); }; });
   auto* why =

@@ -166,7 +166,8 @@ Dataset read_dataset(const fs::path& path, const DatasetOptions& options) {
                           const std::string& detail) {
     if (stop) {
       fail(Exit::data, fmt::format("{}: {}{}", where, kind, detail.empty() ? "" : ": " + detail),
-           "correct the row, or count and skip such rows: --set task.bad_rows=skip");
+           "minirl prepare makes such files from published ones; to count and skip bad rows: --set "
+           "task.bad_rows=skip");
     }
     ++out.skipped[kind];
   };

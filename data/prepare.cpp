@@ -72,8 +72,11 @@ std::string problem_text(const Json& row) {
   if (p->is_string()) {
     return p->get<std::string>();
   }
+  if (!p->is_array()) {
+    throw BadRow{"the prompt is neither a text nor a list of messages"};
+  }
   const Json* user = nullptr;
-  for (const Json& m : p->is_array() ? *p : Json::array()) {
+  for (const Json& m : *p) {
     if (!m.is_object() || !m.contains("role") || !m.contains("content") ||
         !m.at("content").is_string()) {
       throw BadRow{"a message without role and content"};
@@ -88,7 +91,7 @@ std::string problem_text(const Json& row) {
     }
   }
   if (user == nullptr) {
-    throw BadRow{"the prompt is neither a text nor a question of the user"};
+    throw BadRow{"a conversation without a question of the user"};
   }
   return user->get<std::string>();
 }

@@ -11,6 +11,7 @@
 #include "rl/model_shape.h"
 #include "rl/presets.h"
 #include "rl/reward.h"
+#include "rl/reward_mix.h"
 
 namespace minirl::rl {
 namespace {
@@ -174,7 +175,11 @@ void check_task(const Config& c, Checks& checks) {
                              c.train.tokens_per_micro, positions),
                  "a micro-batch holds whole sequences");
   const std::string& wanted = data::Tasks::find("task", c.task.name).reward;
-  checks.require(wanted == c.reward.name, "reward.name",
+  // Prompt and parser agree: the task's own reward, one that asks for the same form, or a program.
+  const bool reads = wanted == c.reward.name || c.reward.name == "command" ||
+                     Rewards::find("reward", wanted).instruction ==
+                         Rewards::find("reward", c.reward.name).instruction;
+  checks.require(reads, "reward.name",
                  fmt::format("reward.name = \"{}\" cannot read the answers of the task {}",
                              c.reward.name, c.task.name),
                  fmt::format("write [reward] name = \"{}\"", wanted));
@@ -205,6 +210,13 @@ void check_sizes(const Config& c, Checks& checks) {
       fmt::format("reward.soft_buffer_tokens = {} is not below rollout.max_new_tokens = {}",
                   c.reward.soft_buffer_tokens, c.rollout.max_new_tokens),
       "the penalty grows over the last tokens before the limit");
+  const std::string fault = extra_rewards_fault(c.reward.extra, c.reward.weight);
+  checks.require(fault.empty(), "reward.extra", fault, "see docs/rewards/README.md");
+  checks.require((c.reward.name == "command") == !c.reward.command.empty(), "reward.command",
+                 c.reward.command.empty()
+                     ? "reward.name = \"command\" needs the program in reward.command"
+                     : "reward.command is set, but reward.name is not \"command\"",
+                 "write both, or neither");
   checks.require(valid_run_name(c.run.name), "run.name",
                  fmt::format("run.name = \"{}\" cannot be a folder name", c.run.name),
                  "use letters, digits, '.', '_' and '-'");

@@ -121,6 +121,10 @@ struct RewardConfig {
       "zero";                     // a completion that hits max_new_tokens: zero | keep | soft
   Index soft_buffer_tokens = 16;  // soft: the penalty grows over the last so many tokens
   double soft_penalty = 1.0;      // soft: subtracted at max_new_tokens
+  double weight = 1.0;            // of the reward above
+  std::string extra = "";         // rewards of form and their weights: "think_format 0.2, repetition 1"
+  std::string command = "";       // name = "command": the program that scores
+  double command_timeout_s = 60;  // of one batch
 };
 
 struct EvalConfig {

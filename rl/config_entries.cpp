@@ -27,7 +27,13 @@ std::vector<std::string> advantage_choices() {
   return batch_estimator_names();
 }
 std::vector<std::string> reward_choices() {
-  return Rewards::names();
+  std::vector<std::string> out;
+  for (const std::string& name : Rewards::names()) {
+    if (!Rewards::find("reward", name).of_form) {
+      out.push_back(name);
+    }
+  }
+  return out;
 }
 
 std::vector<std::string> template_choices() {

@@ -231,6 +231,14 @@ void bind(Schema& s, Config& c) {
           "soft: the penalty grows linearly over the last so many tokens");
   s.field("soft_penalty", &c.reward.soft_penalty, between(0, 100),
           "soft: the penalty at rollout.max_new_tokens");
+  s.field("weight", &c.reward.weight, above_to(0, 100), "the score of `name` is multiplied by it");
+  s.field("extra", &c.reward.extra,
+          "rewards of form that are added, with their weights: \"think_format 0.2, repetition 1\"");
+  s.field("command", &c.reward.command,
+          "name = \"command\": a shell command that scores JSON lines (docs/rewards/command.md)");
+  s.field("command_timeout_s", &c.reward.command_timeout_s, above_to(0, 86400),
+          "seconds that the command may take for one batch")
+      .no_effect_on_results();
 
   s.table("eval", "held-out problems");
   s.field("every", &c.eval.every, kCountOrNone,

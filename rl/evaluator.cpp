@@ -112,7 +112,11 @@ EvalResult evaluate(Decoder& model, const data::Tokenizer& tokenizer,
   generate.key = rng::Key::of(options.seed, rng::Stream::evaluation);
   generate.format = options.format;
   out.groups = generate_groups(model, tokenizer, problems, generate, exec, nullptr, interrupted);
-  score_groups(out.groups, options.reward, exec.threads);
+  RewardOptions answers = options.reward;  // avg@k counts right answers: no bonus for form, no penalty for length
+  answers.weight = 1;
+  answers.extra.clear();
+  if (answers.truncated == TruncatedReward::soft) { answers.truncated = TruncatedReward::keep; }
+  score_groups(out.groups, answers, exec.threads);
   std::vector<std::vector<double>> scores;
   std::vector<std::vector<double>> majorities;
   std::vector<Trials> trials;

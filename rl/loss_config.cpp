@@ -80,6 +80,9 @@ std::vector<LossConflict> loss_conflicts(const Algorithm& algorithm, const Confi
           "rollout.dynamic_sampling compares the completions of a prompt, but rollout.group_size = 1", "raise rollout.group_size");
   require(a.fully_masked == "count" || a.mask_truncated, "algorithm.fully_masked",
           "algorithm.fully_masked = \"exclude\" has no effect: no sequence is ever left out", "set algorithm.mask_truncated = true, or leave it out");
+  const bool copies = config.mismatch.weights != "exact" || config.mismatch.staleness > 0 || config.rollout.ema_decay > 0;
+  require(!copies || config.train.weights_dtype == "f32", "train.weights_dtype",
+          "rollouts of rounded, stale or averaged weights are made from fp32 weights, but train.weights_dtype = \"bf16\"", "--set train.weights_dtype=f32");
   require(!config.mismatch.untempered_logp || config.rollout.temperature != 1, "mismatch.untempered_logp",
           "mismatch.untempered_logp has no effect at rollout.temperature = 1", "choose another rollout.temperature");
   return out;

@@ -136,6 +136,13 @@ Problems open_problems(const Config& config, const data::Tokenizer& tokenizer,
       tokenizer, data::PromptOptions{config.prompt.chat_template, config.prompt.thinking,
                                      config.prompt.system, instruction_of(config)});
   if (!out.task->from_files()) {
+    const Index positions = out.task->prompt_bytes_max() + config.rollout.max_new_tokens;
+    if (positions > max_positions) {
+      fail(Exit::usage,
+           fmt::format("prompts and {} new tokens need {} positions, the model has {}",
+                       config.rollout.max_new_tokens, positions, max_positions),
+           "lower the number of new tokens");
+    }
     out.held_out = out.task->eval_examples(config.eval.prompts);
     const RewardInfo& reward = Rewards::find("reward", config.reward.name);
     for (const data::Example& e : out.held_out) {

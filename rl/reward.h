@@ -27,6 +27,8 @@ struct RewardInfo {
   std::string instruction;  // what a prompt must ask for, so that prompt and parser agree
   RewardFn score = nullptr;
   GoldCheckFn check_gold = nullptr;
+  bool of_form = false;     // reads the completion alone: a part of a sum, never the judge of answers
+  bool is_penalty = false;  // of form, and never above 0
 };
 
 using Rewards = Registry<RewardInfo>;

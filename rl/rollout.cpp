@@ -49,20 +49,35 @@ void score_groups(std::span<Group> groups, const RewardOptions& options, int thr
     for (Rollout& r : g.rollouts) { items.emplace_back(&g, &r); }
   }
   std::vector<std::string> failures(items.size());
+  std::vector<double> extras(items.size(), 0);
+  if (options.command) {  // in the order of groups and samples, one program
+    std::vector<RewardCommand::Row> rows;
+    for (const auto& [group, rollout] : items) { rows.push_back({group->example.answer, rollout->text}); }
+    auto results = options.command->score(rows);
+    MINIRL_CHECK(results.size() == items.size(), "{} scores for {} completions", results.size(), items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) { items[i].second->verdict = std::move(results[i]); }
+  }
   parallel_items(threads, static_cast<Index>(items.size()), [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
       const auto& [group, rollout] = items[static_cast<std::size_t>(i)];
       try {
-        rollout->verdict = options.reward->score(group->example.answer, rollout->text);
-      } catch (const std::exception& e) { failures[static_cast<std::size_t>(i)] = e.what(); }
+        if (!options.command) { rollout->verdict = options.reward->score(group->example.answer, rollout->text); }
+        extras[static_cast<std::size_t>(i)] = extra_score(options.extra, rollout->text);
+      } catch (const Error& e) {
+        failures[static_cast<std::size_t>(i)] = e.what();
+      } catch (const std::exception& e) {  // a judge that stumbles over one answer must not end a run: 0, and counted
+        rollout->verdict = {};
+        rollout->verdict.why = fmt::format("undecided: the reward failed: {}", e.what());
+      }
     }
   });
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!failures[i].empty()) { fail(Exit::data, fmt::format("reward '{}' failed on example {}: {}", options.reward->name, items[i].first->example.id, failures[i])); }
     Rollout& r = *items[i].second;
-    r.reward = r.verdict.score;
+    r.reward = options.weight * r.verdict.score;
     if (!r.stopped && options.truncated == TruncatedReward::zero) { r.reward = 0; }
     if (options.truncated == TruncatedReward::soft) { r.reward += options.soft_penalty * soft_length_penalty(static_cast<Index>(r.ids.size()), options.max_new_tokens, options.soft_buffer); }
+    r.reward += extras[i];
   }
 }
 
@@ -98,6 +113,7 @@ RolloutSummary summarize(std::span<const Group> groups) {
       s.kl_penalty_mean += r.kl_penalty;
       s.truncated_frac += r.stopped ? 0 : 1;
       s.answered_frac += r.verdict.answered ? 1 : 0;
+      s.undecided_frac += r.verdict.why.starts_with("undecided") ? 1 : 0;
       s.duplicate_frac += seen.insert(r.ids).second ? 0 : 1;
     }
     s.zero_variance_frac += g.report.zero_variance ? 1 : 0;
@@ -109,6 +125,7 @@ RolloutSummary summarize(std::span<const Group> groups) {
   s.kl_penalty_mean /= n;
   s.truncated_frac /= n;
   s.answered_frac /= n;
+  s.undecided_frac /= n;
   s.duplicate_frac /= n;
   s.zero_variance_frac /= static_cast<double>(groups.size());
   return s;

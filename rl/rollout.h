@@ -1,6 +1,7 @@
 // minirl rl/rollout.h -- prompts to groups of scored completions.
 #pragma once
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "model/sampler.h"
 #include "rl/advantage.h"
 #include "rl/reward.h"
+#include "rl/reward_command.h"
+#include "rl/reward_mix.h"
 
 namespace minirl::rl {
 
@@ -45,6 +48,9 @@ struct RewardOptions {
   Index max_new_tokens = 0;
   Index soft_buffer = 0;     // soft: tokens before the limit over which the penalty grows ...
   double soft_penalty = 1;   // ... from 0 to this
+  double weight = 1;         // of `reward`
+  std::vector<WeightedReward> extra = {};         // rewards of form, added with their weights
+  std::shared_ptr<RewardCommand> command = {};    // scores instead of `reward`
 };
 
 struct GenerateOptions {
@@ -72,6 +78,7 @@ void set_advantages(std::span<Group> groups, const AdvantageOptions& options);
 struct RolloutSummary {
   double reward_mean = 0, reward_std = 0;
   double length_mean = 0, length_max = 0;       // tokens
+  double undecided_frac = 0;                    // of rollouts: beyond the bounds of the reward, scored 0
   double truncated_frac = 0, answered_frac = 0; // of rollouts
   double zero_variance_frac = 0;                // of groups
   double kl_penalty_mean = 0;                   // subtracted from the reward, over rollouts

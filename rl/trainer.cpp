@@ -62,7 +62,8 @@ SamplerOptions sampler_options(const Config& config, const data::Tokenizer& toke
 
 RewardOptions reward_options(const Config& config) {
   return {&Rewards::find("reward", config.reward.name), truncated_from(config.reward.truncated_reward), config.rollout.max_new_tokens,
-          config.reward.soft_buffer_tokens, config.reward.soft_penalty};
+          config.reward.soft_buffer_tokens, config.reward.soft_penalty, config.reward.weight, parse_extra_rewards(config.reward.extra),
+          config.reward.command.empty() ? nullptr : std::make_shared<RewardCommand>(config.reward.command, config.reward.command_timeout_s)};
 }
 
 std::unique_ptr<Decoder> initial_model(const Config& config, const data::Tokenizer& tokenizer, const std::function<void(const std::string&)>& note) {
@@ -113,7 +114,8 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Par
 Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted)
     : loaded_(loaded), config_(loaded.config), checkpoints_(std::move(checkpoints)), observer_(observer), interrupted_(std::move(interrupted)),
       exec_(make_exec(config_.runtime)), tokenizer_(open_tokenizer(config_)),
-      algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)), model_(initial_model(config_, *tokenizer_, [this](const std::string& text) { observer_.note(text); })) {
+      algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)),
+      model_(initial_model(config_, *tokenizer_, [this](const std::string& text) { observer_.note(text); })), reward_(reward_options(config_)) {
   require_served(*algorithm_, config_);
   problems_ = open_problems(config_, *tokenizer_, model_->config().max_positions);
   for (const std::string& note : problems_.notes) { observer_.note(note); }
@@ -205,7 +207,8 @@ void Trainer::pretrain_step() {
 
 void Trainer::evaluate_now() {
   if (observer_.has_evaluation(progress_.step)) { return; }
-  const EvalOptions options = eval_options(config_, *tokenizer_, *problems_.format);
+  EvalOptions options = eval_options(config_, *tokenizer_, *problems_.format);
+  options.reward = reward_;
   try {
     observer_.evaluation(progress_.step, evaluate(*model_, *tokenizer_, problems_.held_out, options, exec_, [this] { return interrupted_ && interrupted_() != 0; }));
   } catch (const Error& e) {
@@ -273,7 +276,7 @@ std::vector<Group> Trainer::collect_groups(SampleStats& stats) {
     stats.prompt_tokens += batch.prompt_tokens;
     stats.new_tokens += batch.new_tokens;
     stats.decode_steps += batch.decode_steps;
-    score_groups(groups, reward_options(config_), exec_.threads);
+    score_groups(groups, reward_, exec_.threads);
     if (!r.dynamic_sampling) {
       kept = std::move(groups);
       break;
@@ -386,6 +389,7 @@ void Trainer::train_step() {
        {"rollout/length_max", s.length_max, "tokens", ""},
        {"rollout/truncated_frac", s.truncated_frac, "", "completions without an end token / completions"},
        {"rollout/answered_frac", s.answered_frac, "", "completions in which the reward found an answer / completions"},
+       {"reward/undecided_frac", s.undecided_frac, "", "completions that the reward could not judge within its bounds (they score 0) / completions"},
        {"rollout/zero_variance_frac", s.zero_variance_frac, "", "groups whose rewards are all equal / groups"},
        {"rollout/duplicate_frac", s.duplicate_frac, "", "completions equal to an earlier one of their group / completions"},
        {"train/loss", loss, "", "aggregated loss, mean over the step's updates"},

@@ -86,6 +86,7 @@ class Trainer {
   std::unique_ptr<RolloutPolicy> rollout_policy_;
   std::unique_ptr<Decoder> reference_;  // where there is a penalty to it
   Problems problems_;
+  RewardOptions reward_;  // a reward command is started once and lives as long as this
   Progress progress_;
   bool saved_ = false;  // progress_ is on disk
   // Of the last step's dynamic sampling.

@@ -16,6 +16,12 @@ inline constexpr std::size_t kLongestNumber = 8192;
 /// one after all blocks are closed is text. Tags in any letter case.
 std::optional<std::string_view> after_thinking(std::string_view completion);
 
+/// For every '{' the place of its '}' (npos if it never closes); escaped braces do not count.
+std::vector<std::size_t> match_braces(std::string_view text);
+
+/// Without the end tokens and spaces at its end: a decoder may keep <|im_end|> and the like.
+std::string_view without_end_tokens(std::string_view text);
+
 struct Boxes {
   std::vector<std::string_view> contents;  // of the last group of boxes; empty = no answer
   std::string_view why;                    // if empty: what is missing

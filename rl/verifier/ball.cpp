@@ -1,66 +1,12 @@
 #include "rl/verifier/ball.h"
 
 #include <algorithm>
-#include <set>
 
 #include <boost/math/constants/constants.hpp>
 
+#include "rl/verifier/ball_arithmetic.h"
+
 namespace minirl::rl::verifier {
-namespace {
-
-namespace mp = boost::multiprecision;
-
-constexpr int kSamples = 6;
-constexpr std::int64_t kTranscendental = 1200;
-
-const Real& epsilon() {
-  static const Real e = mp::pow(Real(10), -104);
-  return e;
-}
-Real pi_value() {
-  return boost::math::constants::pi<Real>();
-}
-
-Real size(const Ball& b) {
-  return mp::abs(b.re) + mp::abs(b.im);
-}
-bool is_real(const Ball& b) {
-  return b.im == 0;
-}
-bool may_be_zero(const Ball& b) {
-  return size(b) <= 4 * b.error;
-}
-
-Ball rounded(Real re, Real im, Real error) {
-  if (!(mp::isfinite)(re) || !(mp::isfinite)(im) || !(mp::isfinite)(error)) {
-    throw Stop{"a number is too large"};
-  }
-  Ball out;
-  out.re = std::move(re);
-  out.im = std::move(im);
-  out.error = error + size(out) * epsilon();
-  return out;
-}
-Ball exact(const Rational& q) {
-  return rounded(Real(Integer(numerator(q))) / Real(Integer(denominator(q))), 0, 0);
-}
-Ball plus(const Ball& a, const Ball& b) {
-  return rounded(a.re + b.re, a.im + b.im, a.error + b.error + (size(a) + size(b)) * epsilon());
-}
-Ball times(const Ball& a, const Ball& b) {
-  return rounded(
-      a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re,
-      size(a) * b.error + size(b) * a.error + a.error * b.error + size(a) * size(b) * epsilon());
-}
-/// f(x) with |f'| at most `slope` near x.
-Ball image(const Ball& x, const Real& f, const Real& slope) {
-  if (x.error > Real(1e-20) * (1 + size(x))) {
-    throw Stop{"the error grows too large"};
-  }
-  return rounded(f, 0, 2 * mp::abs(slope) * x.error);
-}
-
-}  // namespace
 
 void Evaluator::set_point(int sample, bool whole, const std::vector<std::string>& symbols) {
   symbols_.clear();
@@ -86,54 +32,6 @@ std::optional<Ball> Evaluator::at(int node) {
     return std::nullopt;
   }
 }
-
-namespace {
-
-Ball inverse(const Ball& b) {
-  const Real norm = b.re * b.re + b.im * b.im;
-  const Real length = mp::sqrt(norm);
-  if (b.error * 4 > length) {
-    throw Stop{"a division by almost 0"};
-  }
-  return rounded(b.re / norm, -b.im / norm, 2 * b.error / norm + epsilon() / length);
-}
-
-Ball exponential(const Ball& x) {
-  if (mp::abs(x.re) > 100000) {
-    throw Stop{"a number is too large"};
-  }
-  const Real e = mp::exp(x.re);
-  if (x.error > Real(1e-20)) {
-    throw Stop{"the error grows too large"};
-  }
-  if (is_real(x)) {
-    return rounded(e, 0, 2 * e * x.error + e * epsilon() * (1 + mp::abs(x.re)));
-  }
-  if (mp::abs(x.im) > 1000000) {
-    throw Stop{"a number is too large"};
-  }
-  return rounded(e * mp::cos(x.im), e * mp::sin(x.im),
-                 4 * e * x.error + e * epsilon() * (1 + size(x)));
-}
-
-Ball square_root(const Ball& x) {
-  if (is_real(x)) {
-    if (mp::abs(x.re) <= x.error * 4) {
-      return rounded(0, 0, 2 * mp::sqrt(x.error));
-    }
-    const Real r = mp::sqrt(mp::abs(x.re));
-    return rounded(x.re > 0 ? r : Real(0), x.re > 0 ? Real(0) : r, x.error / r);
-  }
-  const Real length = mp::sqrt(x.re * x.re + x.im * x.im);
-  Real a = mp::sqrt((length + mp::abs(x.re)) / 2);
-  Real b = mp::abs(x.im) / (2 * a);
-  if (x.re < 0) {
-    std::swap(a, b);
-  }
-  return rounded(a, x.im < 0 ? Real(-b) : b, 4 * x.error / mp::sqrt(length));
-}
-
-}  // namespace
 
 Ball Evaluator::value(int node, bool angle) {
   struct Deeper {
@@ -427,112 +325,6 @@ Ball Evaluator::value(int node, bool angle) {
     return out;
   }
   throw Stop{"an unknown function"};
-}
-
-std::optional<Ball> constant_value(const Tree& tree, int node, Budget& budget) {
-  return Evaluator(tree, budget, {}).at(node);
-}
-
-std::vector<std::string> free_symbols(const Tree& tree, std::initializer_list<int> nodes,
-                                      Budget& budget) {
-  std::set<std::string> names;
-  std::vector<int> todo(nodes);
-  while (!todo.empty()) {
-    const int at = todo.back();
-    todo.pop_back();
-    budget.spend(1);
-    const Node& n = tree[at];
-    if (n.kind == Kind::symbol && n.text != "pi" && n.text != "e" && n.text != "i" &&
-        n.text != "infinity" && n.text != "reals") {
-      names.insert(n.text);
-    }
-    todo.insert(todo.end(), n.kids.begin(), n.kids.end());
-  }
-  if (names.size() > 12) {
-    throw Stop{"too many symbols"};
-  }
-  return {names.begin(), names.end()};
-}
-
-namespace {
-
-bool uses(const Tree& tree, int root, Budget& budget, std::string_view symbol,
-          std::string_view function) {
-  std::vector<int> todo{root};
-  while (!todo.empty()) {
-    const Node& n = tree[todo.back()];
-    todo.pop_back();
-    budget.spend(1);
-    if ((n.kind == Kind::symbol && n.text == symbol) ||
-        (n.kind == Kind::call && n.text == function)) {
-      return true;
-    }
-    todo.insert(todo.end(), n.kids.begin(), n.kids.end());
-  }
-  return false;
-}
-
-enum class Verdict { equal, different, nowhere };
-
-Verdict compare_at_points(const Tree& tree, int a, int b, Budget& budget, Readings readings,
-                          bool whole, bool complex) {
-  const auto symbols = free_symbols(tree, {a, b}, budget);
-  Evaluator evaluator(tree, budget, readings);
-  int defined = 0;
-  int half_defined = 0;
-  const int samples = symbols.empty() ? 1 : kSamples;
-  for (int s = 0; s < samples; ++s) {
-    evaluator.set_point(s, whole, symbols);
-    const auto x = evaluator.at(a);
-    const auto y = evaluator.at(b);
-    if (!x || !y) {
-      half_defined += x || y ? 1 : 0;
-      continue;
-    }
-    if (!complex && !symbols.empty() && (!is_real(*x) || !is_real(*y))) {
-      continue;
-    }
-    const Real distance = mp::abs(x->re - y->re) + mp::abs(x->im - y->im);
-    const Real error = x->error + y->error;
-    if (distance > 8 * error) {
-      return Verdict::different;
-    }
-    // Agreement means something only when the error is far below the values.
-    if (error > Real(1e-40) * (size(*x) + size(*y)) && error > Real(1e-60)) {
-      throw Stop{"equal as far as can be computed"};
-    }
-    ++defined;
-  }
-  if (defined == 0 && half_defined > 0) {
-    return Verdict::different;
-  }
-  return defined > 0 ? Verdict::equal : Verdict::nowhere;
-}
-
-}  // namespace
-
-bool equal_numerically(const Tree& tree, int a, int b, Budget& budget) {
-  const bool complex = uses(tree, a, budget, "i", "") || uses(tree, b, budget, "i", "");
-  const bool integers = uses(tree, a, budget, "", "factorial") ||
-                        uses(tree, b, budget, "", "factorial") ||
-                        uses(tree, a, budget, "", "binom") || uses(tree, b, budget, "", "binom");
-  const bool two_logs = uses(tree, a, budget, "", "log") || uses(tree, b, budget, "", "log");
-  for (const bool natural : {false, true}) {
-    if (natural && !two_logs) {
-      break;
-    }
-    Verdict v = compare_at_points(tree, a, b, budget, {natural}, integers, complex);
-    if (v == Verdict::nowhere && !integers) {
-      v = compare_at_points(tree, a, b, budget, {natural}, true, complex);
-    }
-    if (v == Verdict::nowhere) {
-      throw Stop{"not defined at any sample point"};
-    }
-    if (v == Verdict::equal) {
-      return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace minirl::rl::verifier

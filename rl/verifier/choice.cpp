@@ -51,6 +51,11 @@ char choice_letter(std::string_view text, bool& bare) {
     return 0;
   }
   std::string s = shown(text);
+  for (const std::string_view tail : {" is correct", " is the correct answer", " is right"}) {
+    if (s.ends_with(tail) && s.size() <= tail.size() + 3) {
+      s.erase(s.size() - tail.size());
+    }
+  }
   for (const std::string_view lead : {"Option ", "option ", "Choice ", "choice ", "Answer ",
                                       "answer ", "Answer: ", "The answer is ", "the answer is "}) {
     if (s.starts_with(lead)) {

@@ -1,5 +1,6 @@
 // minirl rl/verifier/equal.h -- do two answers say the same? Symmetric: no side is the gold.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,8 +32,29 @@ class Equality {
   }
   bool is_name(int node, int depth = 0) const;
   bool is_scalar(int node) const;
-  bool identical(int a, int b, int depth) const;
+  bool names_a_sum(int node) const;
+  bool identical(int a, int b) const;
   int value_of(int node);
+  std::optional<bool> same_named(int a, int b);
+  std::optional<bool> same_without_names(int a, int b);
+  std::optional<bool> same_sets(int a, int b);
+  bool same_words(int a, int b);
+  bool same_matrices(int a, int b);
+  bool same_several(int a, int b);
+  bool same_scalars(int a, int b);
+  bool same_congruence(int a, int b);
+  void align(int& a, int& b);
+  /// The node with what needs no second side done: what follows an approximation sign dropped,
+  /// matrix arithmetic carried out, ellipses written out.
+  int settled(int node);
+  int without_approximation(int node);
+  int written_out(int node);
+  bool has_matrix(int node);
+  int evaluated(int node, int depth);
+  int determinant(const Node& matrix);
+  int product_of(const std::vector<int>& kids, int depth);
+  bool is_grid(const Node& rows, const Node& matrix) const;
+  int unit_product(int node);
   bool has_signs(int node);
   int with_sign(int node, bool plus);
   std::vector<int> elements(int node);

@@ -1,5 +1,7 @@
 #include "rl/verifier/extract.h"
 
+#include <algorithm>
+
 #include "rl/rewards/answer.h"
 
 namespace minirl::rl::verifier {
@@ -24,28 +26,54 @@ std::string_view line_from(std::string_view text, std::size_t at) {
   return text.substr(at, text.find('\n', at) - at);
 }
 
-/// Place after the colon of the last "answer:" in any letter case; kNone if there is none.
+/// Place after the colon of the last "answer:" (in any letter case, or its Chinese word); kNone if
+/// there is none.
 std::size_t last_answer_line(std::string_view text) {
-  constexpr std::string_view kWord = "answer";
+  static constexpr std::string_view kWord = "answer";
+  static constexpr std::string_view kChinese = "\xe7\xad\x94\xe6\xa1\x88";
+  static constexpr std::string_view kWideColon = "\xef\xbc\x9a";
   std::size_t found = kNone;
-  for (std::size_t at = 0; at + kWord.size() < text.size(); ++at) {
-    bool equal = true;
-    for (std::size_t i = 0; i < kWord.size() && equal; ++i) {
-      const char c = text[at + i];
-      equal = (c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) == kWord[i];
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::size_t next = 0;
+    if (text.substr(at).starts_with(kChinese)) {
+      next = at + kChinese.size();
+    } else if (text.size() - at > kWord.size()) {
+      bool equal = true;
+      for (std::size_t i = 0; i < kWord.size() && equal; ++i) {
+        const char c = text[at + i];
+        equal = (c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) == kWord[i];
+      }
+      next = equal ? at + kWord.size() : 0;
     }
-    if (!equal) {
+    if (next == 0) {
       continue;
     }
-    std::size_t next = at + kWord.size();
     while (next < text.size() && (text[next] == ' ' || text[next] == '*' || text[next] == '\t')) {
       ++next;
     }
     if (next < text.size() && text[next] == ':') {
       found = next + 1;
+    } else if (text.substr(std::min(next, text.size())).starts_with(kWideColon)) {
+      found = next + kWideColon.size();
     }
   }
   return found;
+}
+
+/// The line, or, if nothing stands behind the colon, the next line that says something.
+std::string_view answer_after(std::string_view text, std::size_t at) {
+  for (int lines = 0; lines < 4; ++lines) {
+    const std::string_view line = line_from(text, at);
+    const std::string_view answer = trimmed(line);
+    if (!answer.empty()) {
+      return answer;
+    }
+    at += line.size() + 1;
+    if (at >= text.size()) {
+      break;
+    }
+  }
+  return {};
 }
 
 Extracted boxes(std::string_view text) {
@@ -82,7 +110,7 @@ Extracted last_number(std::string_view text) {
 }  // namespace
 
 Extracted extract(std::string_view completion, Extraction how) {
-  const auto visible = after_thinking(completion);
+  const auto visible = after_thinking(without_end_tokens(completion));
   if (!visible) {
     return {{}, "the thinking block never closes"};
   }
@@ -95,10 +123,11 @@ Extracted extract(std::string_view completion, Extraction how) {
       if (at == kNone) {
         return boxes(text);
       }
-      const std::string_view line = trimmed(line_from(text, at));
-      if (line.find("\\boxed") != kNone || line.find("\\fbox") != kNone) {
-        return boxes(text.substr(at));
+      const Boxes behind = last_boxes(text.substr(at));
+      if (!behind.contents.empty() || behind.why != "no \\boxed{}") {
+        return {behind.contents, behind.why};
       }
+      const std::string_view line = answer_after(text, at);
       if (line.empty()) {
         return {{}, "the answer line is empty"};
       }

@@ -28,6 +28,9 @@ struct Quotient {
   Polynomial above, below;
 };
 
+Polynomial constant(const Rational& value);
+Polynomial generator(const std::string& name, int exponent);
+
 class NormalForms {
  public:
   NormalForms(const Tree& tree, Budget& budget) : tree_(tree), budget_(budget) {}
@@ -47,6 +50,7 @@ class NormalForms {
   Polynomial times(const Polynomial& a, const Polynomial& b);
 
  private:
+  std::optional<Quotient> of_call(const Node& n);
   std::optional<Quotient> raise(const Quotient& base, int exponent);
   std::optional<Quotient> root(const Rational& value, int above, int below);
   std::optional<Quotient> difference(int a, int b);

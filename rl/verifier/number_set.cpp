@@ -4,11 +4,10 @@
 
 #include "rl/verifier/ball.h"
 #include "rl/verifier/equal.h"
+#include "rl/verifier/words.h"
 
 namespace minirl::rl::verifier {
 namespace {
-
-constexpr std::size_t kMostIntervals = 48;
 
 bool is_inequality(const std::string& op) {
   return op == "<" || op == "<=" || op == ">" || op == ">=" || op == "!=";
@@ -56,97 +55,6 @@ bool NumberSets::is_certain(int node) const {
     default:
       return false;
   }
-}
-
-int NumberSets::order_low(const Interval& a, const Interval& b) {
-  if (a.low == kInfinite || b.low == kInfinite) {
-    return a.low == b.low ? 0 : a.low == kInfinite ? -1 : 1;
-  }
-  const int c = equality_.order(a.low, b.low);
-  return c != 0 ? c : static_cast<int>(a.low_open) - static_cast<int>(b.low_open);
-}
-int NumberSets::order_high(const Interval& a, const Interval& b) {
-  if (a.high == kInfinite || b.high == kInfinite) {
-    return a.high == b.high ? 0 : a.high == kInfinite ? 1 : -1;
-  }
-  const int c = equality_.order(a.high, b.high);
-  return c != 0 ? c : static_cast<int>(b.high_open) - static_cast<int>(a.high_open);
-}
-
-NumberSet NumberSets::tidy(NumberSet s) {
-  if (s.size() > kMostIntervals) {
-    throw Stop{"too many intervals"};
-  }
-  NumberSet kept;
-  for (const Interval& i : s) {
-    if (i.low != kInfinite && i.high != kInfinite) {
-      const int c = equality_.order(i.low, i.high);
-      if (c > 0 || (c == 0 && (i.low_open || i.high_open))) {
-        continue;
-      }
-    }
-    kept.push_back(i);
-  }
-  // Insertion sort: the order may throw, and the sets are small.
-  for (std::size_t i = 1; i < kept.size(); ++i) {
-    for (std::size_t j = i; j > 0 && order_low(kept[j], kept[j - 1]) < 0; --j) {
-      std::swap(kept[j], kept[j - 1]);
-    }
-  }
-  NumberSet out;
-  for (const Interval& next : kept) {
-    if (!out.empty()) {
-      Interval& last = out.back();
-      bool touches = last.high == kInfinite || next.low == kInfinite;
-      if (!touches) {
-        const int c = equality_.order(next.low, last.high);
-        touches = c < 0 || (c == 0 && !(next.low_open && last.high_open));
-      }
-      if (touches) {
-        if (order_high(next, last) > 0) {
-          last.high = next.high;
-          last.high_open = next.high_open;
-        }
-        continue;
-      }
-    }
-    out.push_back(next);
-  }
-  return out;
-}
-
-NumberSet NumberSets::meet(const NumberSet& a, const NumberSet& b) {
-  NumberSet out;
-  for (const Interval& x : a) {
-    for (const Interval& y : b) {
-      budget_.spend(10);
-      const Interval& low = order_low(x, y) > 0 ? x : y;
-      const Interval& high = order_high(x, y) < 0 ? x : y;
-      out.push_back({low.low, high.high, low.low_open, high.high_open});
-    }
-  }
-  return tidy(std::move(out));
-}
-
-NumberSet NumberSets::complement(const NumberSet& s) {
-  NumberSet out;
-  Interval gap;
-  for (const Interval& i : s) {
-    if (i.low != kInfinite) {
-      gap.high = i.low;
-      gap.high_open = !i.low_open;
-      out.push_back(gap);
-    }
-    if (i.high == kInfinite) {
-      return tidy(std::move(out));
-    }
-    gap.low = i.high;
-    gap.low_open = !i.high_open;
-  }
-  gap.high = kInfinite;
-  gap.high_open = true;
-  out.push_back(gap);
-  return tidy(std::move(out));
 }
 
 /// The bound of a single symbol: a constant c with "symbol op c"; `flipped` if the sides changed
@@ -252,6 +160,14 @@ std::optional<NumberSet> NumberSets::link(int left, const std::string& op, int r
 std::optional<NumberSet> NumberSets::conditions(int node) {
   const Node n = tree_[node];
   if (n.kind == Kind::relation) {
+    // f(2) < f(1) < f(4) orders names; it bounds no single symbol.
+    std::size_t open_sides = 0;
+    for (const int kid : n.kids) {
+      open_sides += free_symbols(tree_, {kid}, budget_).empty() ? 0 : 1;
+    }
+    if (open_sides > 1 && n.kids.size() > 2) {
+      return std::nullopt;
+    }
     NumberSet out{{}};
     for (std::size_t i = 0; i < n.ops.size(); ++i) {
       const auto s = link(n.kids[i], n.ops[i], n.kids[i + 1]);
@@ -269,8 +185,9 @@ std::optional<NumberSet> NumberSets::conditions(int node) {
     std::optional<NumberSet> all;
     NumberSet any;
     for (const int kid : n.kids) {
-      // "x >= 0, 1": the name goes on
-      if (tree_[kid].kind != Kind::relation) {
+      // "x >= 0, 1": the name goes on; (0,1) or (2,3): a union
+      const bool interval = n.text == "or" && tree_[kid].kind == Kind::tuple;
+      if (tree_[kid].kind != Kind::relation && !interval) {
         return std::nullopt;
       }
       const auto s = conditions(kid);
@@ -293,16 +210,12 @@ std::optional<NumberSet> NumberSets::of(int node) {
   const Node n = tree_[node];
   switch (n.kind) {
     case Kind::symbol:
-      if (n.text == "reals") {
+      if (n.text == "reals" || n.text == "R") {
         return NumberSet{{}};
       }
       return std::nullopt;
     case Kind::text:
-      if (n.text == "all real numbers" || n.text == "all reals" || n.text == "all real" ||
-          n.text == "real numbers") {
-        return NumberSet{{}};
-      }
-      return std::nullopt;
+      return says_all_reals(n.text) ? std::optional<NumberSet>(NumberSet{{}}) : std::nullopt;
     case Kind::set: {
       NumberSet out;
       for (const int kid : n.kids) {
@@ -327,15 +240,19 @@ std::optional<NumberSet> NumberSets::of(int node) {
         if (!negative) {
           return std::nullopt;
         }
+        if (!i.low_open) {
+          return std::nullopt;  // infinity is no member
+        }
         i.low = kInfinite;
-        i.low_open = true;
       }
       if (infinity(i.high, negative)) {
         if (negative) {
           return std::nullopt;
         }
+        if (!i.high_open) {
+          return std::nullopt;
+        }
         i.high = kInfinite;
-        i.high_open = true;
       }
       for (const int end : {i.low, i.high}) {
         if (end != kInfinite && !free_symbols(tree_, {end}, budget_).empty()) {
@@ -380,18 +297,6 @@ std::optional<NumberSet> NumberSets::of(int node) {
     default:
       return std::nullopt;
   }
-}
-
-bool NumberSets::same(const NumberSet& a, const NumberSet& b) {
-  if (a.size() != b.size()) {
-    return false;
-  }
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (order_low(a[i], b[i]) != 0 || order_high(a[i], b[i]) != 0) {
-      return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace minirl::rl::verifier

@@ -70,7 +70,7 @@ Integer factorial(int n, Budget& budget) {
   if (n < 0 || n > 2400) {
     throw Stop{"a factorial is too long"};
   }
-  budget.spend(n + static_cast<std::int64_t>(n) * n / 200);
+  budget.spend(n + static_cast<std::int64_t>(n) * n / 150);
   Integer out = 1;
   for (int i = 2; i <= n; ++i) {
     out *= i;
@@ -86,7 +86,7 @@ Integer binomial(int n, int k, Budget& budget) {
   if (k > 1000) {
     throw Stop{"a binomial is too long"};
   }
-  budget.spend(10 * k);
+  budget.spend(10 * k + static_cast<std::int64_t>(k) * k / 20);
   Integer out = 1;
   for (int i = 1; i <= k; ++i) {
     out = out * (n - k + i) / i;

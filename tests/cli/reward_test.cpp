@@ -54,4 +54,37 @@ TEST_CASE(
   CHECK_MESSAGE(has(broken.err, "broken.jsonl:1"), broken.err);
 }
 
+TEST_CASE("cli/reward: rows of a file can ask for the answer line by their ids") {
+  const Folder dir;
+  dir.write(
+      "rows.jsonl",
+      "{\"id\": \"a-line-1\", \"gold\": \"13\", \"completion\": \"Answer: 13\", \"expect\": true}\n"
+      "{\"id\": \"a-last-1\", \"gold\": \"13\", \"completion\": \"Answer: 13\", \"expect\": "
+      "false}\n");
+  CHECK(dir.run({"reward", "test", "rows.jsonl"}).code == 3);
+  const auto both = dir.run({"reward", "test", "rows.jsonl", "--answer-line-for", "-line-"});
+  CHECK_MESSAGE(both.code == 0, both.out);
+  CHECK_MESSAGE(has(both.out, "expected verdicts: 2 of 2"), both.out);
+}
+
+TEST_CASE("cli/verify: reward counts and shows where graders disagree, for people and machines") {
+  const Folder dir;
+  dir.write("rows.jsonl",
+            "{\"gold\": \"12\", \"completion\": \"\\\\boxed{(1,2)}\"}\n"
+            "{\"gold\": \"\\\\frac{3}{2}\", \"completion\": \"\\\\boxed{1.5}\"}\n");
+  const auto text =
+      dir.run({"verify", "reward", "rows.jsonl", "--graders", "math_boxed,hendrycks"});
+  CHECK(text.code == 0);
+  CHECK_MESSAGE(has(text.out, "math against math_boxed: 1 of 1 disagreements"), text.out);
+  CHECK_MESSAGE(has(text.out, "rows.jsonl:1: only math_boxed says right"), text.out);
+  CHECK_MESSAGE(has(text.out, "rows.jsonl:2: only math says right"), text.out);
+  const auto json = dir.run({"verify", "reward", "rows.jsonl", "--json"});
+  CHECK(json.code == 0);
+  CHECK_MESSAGE(has(json.out, "\"only_grader\": 1"), json.out);
+  CHECK_MESSAGE(has(json.out, "\"name\": \"math_last_number\""), json.out);
+  CHECK(dir.run({"verify"}).code == 2);
+  CHECK(dir.run({"verify", "reward", "none.jsonl"}).code == 2);
+  CHECK(dir.run({"verify", "reward", "rows.jsonl", "--graders", "maths"}).code == 2);
+}
+
 }  // namespace minirl

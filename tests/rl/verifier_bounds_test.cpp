@@ -88,6 +88,28 @@ TEST_CASE("rl/verifier: no input is paid for its size, and all of them end withi
       repeated("\\overline{", 3000) + "x" + repeated("}", 3000),
       repeated("{,}", 5000),
       repeated("1 2/3 ", 2000),
+      "\\sum_{i=1}^{400}" + repeated("\\sum_{j=1}^{400}", 5) + "ij",
+      "\\prod_{i=1}^{399}(x+i)",
+      repeated("\\sum_{i=1}^{9}", 40) + "i",
+      "\\begin{pmatrix}x&y&z\\\\y&z&x\\\\z&x&y\\end{pmatrix}^{12}",
+      "\\det" + repeated("\\begin{vmatrix}1&2\\\\3&", 20) + "4" + repeated("\\end{vmatrix}", 20),
+      repeated("\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}", 300),
+      "\\{1,2,\\ldots,1000000000\\}",
+      "1,3,\\ldots,999999999",
+      repeated("2A", 3000) + "_{16}",
+      repeated("2A_{16}", 1000),
+      repeated("\\dot{1}", 3000),
+      "0." + repeated("12", 2900) + "...",
+      repeated("C_5^2", 2000),
+      repeated("\\mathbf{i}+", 2000) + "\\mathbf{j}",
+      repeated("3\\pmod{", 2000),
+      repeated("<!--", 250000),
+      repeated("\\iffalse ", 100000),
+      repeated("% \n", 300000),
+      repeated("<think ", 150000),
+      repeated("\\boxed\\frac", 80000),
+      repeated("\\cancel{", 100000),
+      repeated("\xe4\xb8\xad", 300000),
   };
   const char* const golds[] = {"4",
                                "x",
@@ -114,6 +136,8 @@ TEST_CASE("rl/verifier: no input is paid for its size, and all of them end withi
     compare(input, input);
     CHECK(reward.score("4", "\\boxed{" + input + "}").score == 0);
     CHECK(reward.score("4", repeated("\\boxed{", 50) + input).score == 0);
+    CHECK(reward.score("4", input).score == 0);
+    CHECK(verify("4", "Answer:" + input, Extraction::answer_line).outcome != Outcome::right);
     gold_fault(input);
   }
   CHECK(compare("5", repeated("(", 3000) + "5" + repeated(")", 3000)).outcome == Outcome::right);

@@ -47,6 +47,26 @@ TEST_CASE("rl/verifier: every collected case gets the verdict of the house rules
   }
 }
 
+TEST_CASE("rl/verifier: every variant of the collected classes gets its verdict") {
+  std::ifstream in(std::string(MINIRL_SOURCE_DIR) + "/tests/cases/math_variants.jsonl");
+  int cases = 0;
+  for (std::string line; std::getline(in, line); ++cases) {
+    const auto j = nlohmann::json::parse(line);
+    const std::string id = j.at("id");
+    const std::string gold = j.at("gold");
+    const bool on_line = id.starts_with("mv-line");
+    const auto verdict = verify(gold, j.at("completion").get<std::string>(),
+                                on_line ? Extraction::answer_line : Extraction::boxed);
+    CHECK_MESSAGE(
+        (verdict.outcome == Outcome::right) == j.at("expect").get<bool>(),
+        id << ": " << verdict.why << " | " << verdict.gold_tree << " | " << verdict.answer_tree);
+    if (j.at("expect").get<bool>()) {
+      CHECK_MESSAGE(gold_fault(gold).empty(), id << ": " << gold_fault(gold));
+    }
+  }
+  CHECK(cases > 2500);
+}
+
 TEST_CASE("rl/verifier: equal values are equal in every spelling") {
   const char* const pairs[][2] = {
 #include "rl/verifier_equal.inc"

@@ -168,9 +168,8 @@ TEST_CASE("rl/bf16_storage: a model with bf16 matrices computes as one with thei
     for (Decoder* model : {narrow.get(), wide.get()}) {
       model->params().keep_packed(model == wide.get());  // packing at every use changes no bit
       accumulate_gradients(*model, {.threads = 2}, std::span(&sequence, 1), {},
-                           [](std::size_t, std::span<const float>, std::span<const float>,
-                              std::span<float> dlogp, std::span<float>) {
-                             for (float& d : dlogp) {
+                           [](std::size_t, const SequenceScores&, const SequenceSeeds& seeds) {
+                             for (float& d : seeds.dlogp) {
                                d = 0.5F;
                              }
                            });

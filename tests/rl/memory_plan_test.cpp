@@ -68,9 +68,8 @@ TEST_CASE("rl/memory_plan: activations are what the tape keeps, with and without
       const std::vector<Token> prompt(40, 5), completion(40, 7);
       const std::vector<ScoredSequence> sequences(8, {prompt, completion});
       accumulate_gradients(*model, exec, sequences, {1.0, 1 << 20, true, 0},
-                           [](std::size_t, std::span<const float>, std::span<const float>,
-                              std::span<float> dlogp, std::span<float>) {
-                             std::fill(dlogp.begin(), dlogp.end(), 1.0F);
+                           [](std::size_t, const SequenceScores&, const SequenceSeeds& seeds) {
+                             std::fill(seeds.dlogp.begin(), seeds.dlogp.end(), 1.0F);
                            });
       // The arena also holds the packed weights and the logits of the 8 x 40 scored rows, which fit one
       // chunk; its size classes round up.

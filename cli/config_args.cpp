@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::string_view kExperiments = "experiments/";
 
+// "configs/qwen3-0.6b-gsm8k.toml" and "qwen3-0.6b-gsm8k" -> "qwen3-0.6b-gsm8k"
+std::string run_name_of(const std::string& config) {
+  const std::filesystem::path file = std::filesystem::path(config).filename();
+  return file.extension() == ".toml" ? file.stem().string() : file.string();
+}
+
 }  // namespace
 
 void add_config_args(CLI::App& command, ConfigArgs& args) {
@@ -63,7 +69,7 @@ ChosenConfig load(const ConfigArgs& args) {
     sources.push_back(ConfigSource::set("run.name=" + to_toml(args.run_name)));
   }
   out.loaded = rl::load_config(sources);
-  rl::name_run(out.loaded, std::filesystem::path(args.config).stem().string(),
+  rl::name_run(out.loaded, run_name_of(args.config),
                "name of the config");
   return out;
 }

@@ -26,7 +26,7 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   for (const auto& k : known) {
     const bool contained = name.size() >= 4 && (k.find(name) != std::string::npos || name.find(k) != std::string_view::npos);
     const int d = contained ? 1 : edit_distance(name, k);
-    if (d < best_distance) {
+    if (d < best_distance || (d == best_distance && !best.empty() && k.size() < best.size())) {
       best_distance = d;
       best = k;
     }

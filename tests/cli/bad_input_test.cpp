@@ -66,7 +66,7 @@ TEST_CASE("cli: a wrong command line is exit 2 and says what was probably meant"
            {{"train", "qwen3.toml", "--resume", "--overwrite"}, Exit::usage, {"contradict"}},
            {{"train", "qwen"},
             Exit::usage,
-            {"no bundled config 'qwen'", "did you mean qwen3.toml?", "countdown.toml, qwen3.toml"}},
+            {"no bundled config 'qwen'", "did you mean qwen3.toml?", "bundled configs: countdown.toml, "}},
            {{"plan", "."}, Exit::usage, {"'.' is not a file", "qwen3.toml"}},
            {{"eval", "runs/none"}, Exit::usage, {"no folder 'runs/none'"}},
            {{"sample", "."}, Exit::usage, {"neither a run nor a folder with a model"}},

@@ -45,13 +45,13 @@ audit::LabLoss parse_loss(const std::string& text) {
   return loss;
 }
 
-// Every loss that has complete defaults, and DRPO with both thresholds that people use.
+// Every loss that has complete defaults, SPO, and DRPO with both thresholds that people use.
 std::vector<std::string> usual_losses() {
   std::vector<std::string> out;
   for (const std::string& name : audit::comparable_algorithms()) {
     if (rl::find_preset(name) == nullptr) { out.push_back(name); }
   }
-  for (const char* name : {"pg_tis", "e1", "drpo_tv", "drpo_paper"}) { out.emplace_back(name); }
+  for (const char* name : {"pg_tis", "e1", "spo:epsilon=0.2", "drpo_tv", "drpo_paper"}) { out.emplace_back(name); }
   return out;
 }
 

@@ -229,6 +229,27 @@ ExperimentResult run_experiment(const Experiment& e, const ExperimentOptions& op
   std::vector<std::string> common = e.sets;
   common.insert(common.end(), options.sets.begin(), options.sets.end());
 
+  // Mistakes are told before anything is trained.
+  for (std::size_t i = 0; i < result.experiment.seeds.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (result.experiment.seeds[i] == result.experiment.seeds[j]) { fail(Exit::usage, fmt::format("seed {} is given twice", result.experiment.seeds[i]), "the same run again is no evidence"); }
+    }
+  }
+  for (const Arm& arm : e.arms) {
+    std::vector<std::string> sets = common;
+    sets.insert(sets.end(), arm.sets.begin(), arm.sets.end());
+    for (const std::string& s : sets) {
+      for (const char* ours : {"run.name", "run.dir", "run.seed", "model.checkpoint"}) {
+        if (s.rfind(std::string(ours) + "=", 0) == 0) { fail(Exit::usage, fmt::format("arm '{}' of {}: {} is chosen by the experiment", arm.name, e.name, ours)); }
+      }
+    }
+    try {
+      load(base, sets);
+    } catch (const Error& error) {
+      fail(error.code(), fmt::format("arm '{}' of {}: {}", arm.name, e.name, error.what()));
+    }
+  }
+
   // One base model for all arms and seeds: what differs afterwards is the reinforcement alone.
   std::vector<std::string> base_sets = common;
   base_sets.insert(base_sets.end(), {"train.steps=0", "run.seed=1", "algorithm.name=pg_is"});

@@ -87,6 +87,7 @@ Experiment parse_experiment(const std::string& name, std::string_view document) 
     if (!seeds->is_array()) { read.bad(*seeds, "'seeds' must be a list of whole numbers"); }
     for (const toml::node& s : *seeds->as_array()) {
       if (!s.is_integer() || s.as_integer()->get() < 0) { read.bad(s, "'seeds' must be a list of whole numbers, none below 0"); }
+      if (std::find(e.seeds.begin(), e.seeds.end(), s.as_integer()->get()) != e.seeds.end()) { read.bad(s, fmt::format("seed {} is there twice: the same run again is no evidence", s.as_integer()->get())); }
       e.seeds.push_back(s.as_integer()->get());
     }
   }
@@ -98,6 +99,9 @@ Experiment parse_experiment(const std::string& name, std::string_view document) 
   for (const toml::table* t : read.tables("arm")) {
     read.only(*t, {"name", "label", "set"});
     Arm arm{read.text(*t, "name"), read.text(*t, "label"), read.texts(*t, "set")};
+    if (arm.name.empty() || arm.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != std::string::npos) {
+      read.bad(*t, fmt::format("'{}' cannot be the name of an arm", arm.name), "it becomes part of a folder's name: letters, digits, '_' and '-'");
+    }
     for (const Arm& other : e.arms) {
       if (other.name == arm.name) { read.bad(*t, fmt::format("two arms are called '{}'", arm.name)); }
     }
@@ -112,6 +116,7 @@ Experiment parse_experiment(const std::string& name, std::string_view document) 
     for (const std::string& arm : {claim.better, claim.worse}) {
       if (std::none_of(e.arms.begin(), e.arms.end(), [&](const Arm& a) { return a.name == arm; })) { read.bad(*t, fmt::format("there is no arm '{}'", arm)); }
     }
+    if (claim.better == claim.worse) { read.bad(*t, fmt::format("'{}' is compared with itself", claim.better)); }
     e.claims.push_back(std::move(claim));
   }
   return e;

@@ -116,6 +116,7 @@ TokenSpec parse_token(const std::string& text, const std::string& topk) {
            "write mu=P,pi=P,A=NUMBER and, where pi_old differs from mu, old=P");
     }
     const std::string value = part.substr(equal + 1);
+    if ((key == "A" && has_a) || (key == "mu" && has_mu) || (key == "pi" && has_pi) || (key == "old" && out.old)) { fail(Exit::usage, fmt::format("{} is given twice in --token {}", key, text)); }
     if (key == "A") {
       out.advantage = number(value, key);
       has_a = true;
@@ -157,8 +158,8 @@ std::vector<std::string> comparable_algorithms() {
 }
 
 Explanation explain(const std::string& name, const ParamMap& params, const std::vector<TokenSpec>& tokens) {
-  if (tokens.empty()) { fail(Exit::usage, "there is no token to explain", "add --token mu=0.3,pi=0.5,A=1"); }
   const rl::AlgorithmInfo info = rl::algorithm_info(name);
+  if (tokens.empty()) { fail(Exit::usage, "there is no token to explain", "add --token mu=0.3,pi=0.5,A=1"); }
   ParamMap full = params;
   const auto algorithm = rl::make_algorithm(name, params);
   bind_params(name, info.params, full);
@@ -174,6 +175,9 @@ Explanation explain(const std::string& name, const ParamMap& params, const std::
   for (const TokenSpec& s : tokens) { e.inputs.push_back(input_of(s)); }
   e.results.resize(tokens.size());
   algorithm->evaluate_tokens(e.inputs, e.results);
+  for (const TokenResult& r : e.results) {
+    if (!std::isfinite(r.loss) || !std::isfinite(r.dlogp)) { fail(Exit::usage, "the loss or its derivative overflows for this token", "choose numbers of an ordinary size"); }
+  }
   const bool recomputed = algorithm->traits().needs_recomputed && algorithm->traits().weight_anchor == rl::Anchor::recomputed;
   for (const TokenInput& t : e.inputs) {
     e.boundaries.push_back(algorithm->boundary(t.at(recomputed ? rl::Anchor::recomputed : rl::Anchor::rollout).p));

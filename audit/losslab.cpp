@@ -174,7 +174,8 @@ LabBatch make_lab_batch(std::unique_ptr<Decoder> model, const data::Tokenizer& t
   const rl::MismatchOptions mismatch = rl::mismatch_options(config);
   rl::RolloutPolicy policy(live, mismatch, config.rollout.ema_decay);
   SamplerOptions sampling = rl::sampler_options(config, tokenizer, config.rollout.temperature);
-  sampling.topk = std::min(topk, tokenizer.vocab_size());
+  if (topk > tokenizer.vocab_size()) { fail(Exit::usage, fmt::format("algorithm.topk = {} is more than the {} ids of the vocabulary", topk, tokenizer.vocab_size())); }
+  sampling.topk = topk;
   sampling.logit_noise = mismatch.logit_noise;
   sampling.record_temperature = mismatch.untempered_logp ? 1.0 : 0.0;
   sampling.top_p = mismatch.top_p;  // log mu is that of the whole vocabulary

@@ -1,5 +1,6 @@
 #include "cli/config_args.h"
 
+#include <charconv>
 #include <filesystem>
 
 #include "cli/embedded.h"
@@ -32,6 +33,15 @@ void add_config_args(CLI::App& command, ConfigArgs& args) {
       .add_option("--run-name", args.run_name,
                   "name of the run's folder; the same as --set run.name=NAME")
       ->type_name("NAME");
+}
+
+std::string check_seed(const std::string& text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && stop == end && value >= 0
+             ? std::string()
+             : fmt::format("'{}' is not a seed: a whole number from 0 to 9223372036854775807", text);
 }
 
 ConfigSource find_config(const std::string& name) {

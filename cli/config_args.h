@@ -17,6 +17,9 @@ struct ConfigArgs {
 
 void add_config_args(CLI::App& command, ConfigArgs& args);
 
+/// For --seed options: a whole number from 0 to 2^63 - 1; CLI11 alone would clamp larger ones.
+std::string check_seed(const std::string& text);
+
 /// The document: the file at that path, else the bundled config of that name. Throws Exit::usage
 /// that lists the bundled ones.
 ConfigSource find_config(const std::string& name);

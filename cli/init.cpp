@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/config_args.h"
 #include "cli/progress.h"
 #include "core/files.h"
 #include "data/tokenizer.h"
@@ -99,8 +100,7 @@ void add_init(CLI::App& app, Chosen& chosen) {
   const auto args = std::make_shared<InitArgs>();
   command->add_option("--preset", args->preset, names)->required();
   command->add_option("--out", args->out, "new folder; must not exist")->required();
-  command->add_option("--seed", args->seed, "of the random weights")
-      ->check(CLI::NonNegativeNumber)
+  command->add_option("--seed", args->seed, "of the random weights")->check(check_seed)
       ->capture_default_str();
   command->add_option("--dtype", args->dtype, "f32, bf16 or f16")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))

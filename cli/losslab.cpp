@@ -37,6 +37,7 @@ audit::LabLoss parse_loss(const std::string& text) {
     if (part.find('=') == std::string::npos) { fail(Exit::usage, fmt::format("--loss {}: '{}' is not an assignment", text, part), "write NAME:parameter=value:parameter=value"); }
     const ConfigSource source = ConfigSource::set("algorithm." + part);
     const ConfigSource::Item& item = source.items().front();
+    if (loss.params.count(item.key.substr(item.key.find('.') + 1)) != 0) { fail(Exit::usage, fmt::format("--loss {}: '{}' is given twice", text, item.key.substr(item.key.find('.') + 1))); }
     loss.params[item.key.substr(item.key.find('.') + 1)] = {item.scalar ? *item.scalar : Scalar(item.raw.value_or("")), "--loss " + text};
     loss.label += " " + part;
     begin = end;
@@ -56,6 +57,7 @@ std::vector<std::string> usual_losses() {
 }
 
 Exit losslab(const LabArgs& args) {
+  if (!(args.lab.drift_lr >= 0)) { fail(Exit::usage, "--drift-lr is not a number", "it lies from 0 to 1; 0: train.lr"); }
   std::vector<audit::LabLoss> losses;
   audit::LabOptions options = args.lab;
   for (const std::string& text : args.losses.empty() ? usual_losses() : args.losses) {
@@ -76,6 +78,8 @@ Exit losslab(const LabArgs& args) {
     opened.model = rl::initial_model(opened.loaded.config, *opened.tokenizer);
     options.made_rewards = opened.loaded.config.model.checkpoint.empty();  // random weights earn no reward
   }
+  const Index vocabulary = opened.tokenizer->vocab_size();
+  if (options.topk > vocabulary) { fail(Exit::usage, fmt::format("topk = {} is more than the {} ids of the vocabulary", options.topk, vocabulary), "lower it with --loss NAME:topk=K"); }
   catch_signals();
   const Exec exec = rl::make_exec(opened.loaded.config.runtime);
   const double bytes = static_cast<double>(opened.model->params().numel()) * 4 * static_cast<double>(losses.size());

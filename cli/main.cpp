@@ -90,7 +90,12 @@ int main(int argc, char** argv) {
       std::fputs(app.help().c_str(), stdout);
       return static_cast<int>(Exit::usage);
     }
-    return static_cast<int>(chosen.run());
+    const Exit code = chosen.run();
+    // Output that went nowhere (a full disk behind a pipe or a file) is a failure like any other.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      return report(Exit::runtime, "cannot write to standard output\n  hint: is the disk full?");
+    }
+    return static_cast<int>(code);
   } catch (const CLI::Success& success) {  // --help
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

@@ -50,7 +50,11 @@ Exit list() {
 }
 
 Exit reproduce(const ReproduceArgs& args) {
-  if (args.name.empty()) { return list(); }
+  if (args.out.empty()) { fail(Exit::usage, "--out is empty", "name a folder for the report and the runs"); }
+  if (args.name.empty()) {
+    if (!args.seeds.empty() || !args.sets.empty()) { fail(Exit::usage, "which experiment?", "minirl reproduce alone lists them"); }
+    return list();
+  }
   std::string command = "minirl reproduce " + args.name;
   for (const auto seed : args.seeds) { command += fmt::format(" --seed {}", seed); }
   for (const auto& s : args.sets) { command += " --set " + s; }
@@ -90,7 +94,13 @@ Exit reproduce(const ReproduceArgs& args) {
   options.interrupted = caught_signal;
   options.say = [](const std::string& line) { std::fputs((line + "\n").c_str(), stderr); };
   options.find_config = find_config;
-  const audit::ExperimentResult result = audit::run_experiment(experiment, options);
+  audit::ExperimentResult result;
+  try {
+    result = audit::run_experiment(experiment, options);
+  } catch (const Error& e) {
+    if (e.code() != Exit::interrupted && e.code() != Exit::terminated) { throw; }
+    throw Error(e.code(), fmt::format("stopped by a signal; the runs that are finished are kept in {}/runs: the same command goes on from there", args.out));
+  }
   write_file_atomic(out / (experiment.name + ".html"), audit::experiment_html(result, command));
   const std::string text = audit::experiment_markdown(result, command);
   write_file_atomic(out / (experiment.name + ".md"), text);
@@ -105,7 +115,7 @@ void add_reproduce(CLI::App& app, Chosen& chosen) {
   const auto args = std::make_shared<ReproduceArgs>();
   command->add_option("NAME", args->name, "an experiment, or a file that declares one");
   command->add_option("--out", args->out, "folder for the report and the runs")->capture_default_str()->type_name("DIR");
-  command->add_option("--seed", args->seeds, "another seed instead of the experiment's; may be repeated")->take_all()->allow_extra_args(false)->check(CLI::NonNegativeNumber);
+  command->add_option("--seed", args->seeds, "another seed instead of the experiment's; may be repeated")->take_all()->allow_extra_args(false)->check(check_seed);
   command->add_option("--set", args->sets, "override one key in every run: --set table.key=value")->take_all()->allow_extra_args(false)->type_name("KEY=VALUE");
   command->callback([&chosen, args] { chosen.run = [args] { return reproduce(*args); }; });
 }

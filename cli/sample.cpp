@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/config_args.h"
 #include "cli/model_args.h"
 #include "core/signals.h"
 #include "data/task.h"
@@ -154,8 +155,7 @@ void add_sample(CLI::App& app, Chosen& chosen) {
       ->add_option("--top-k", args->top_k, "sample from so many most likely tokens; 0 or -1: off")
       ->check(CLI::Range(-1, 1 << 24))
       ->capture_default_str();
-  command->add_option("--seed", args->seed, "seed of the sampling")
-      ->check(CLI::NonNegativeNumber)
+  command->add_option("--seed", args->seed, "seed of the sampling")->check(check_seed)
       ->capture_default_str();
   command->add_flag("--greedy", args->greedy, "the most likely token instead of sampling");
   command->add_flag("--json", args->json, "for programs: texts, ids, log-probabilities");

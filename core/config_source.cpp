@@ -24,6 +24,24 @@ bool is_bare(std::string_view key) {
   });
 }
 
+// Dotted names are read recursively by toml++, without a limit: thousands of parts would end on the
+// stack. Nothing here has more than two.
+void refuse_deep_keys(const std::string& name, std::string_view content) {
+  constexpr Index kMostDots = 256;
+  Index line = 1;
+  for (std::size_t begin = 0; begin <= content.size(); ++line) {
+    const std::size_t end = std::min(content.find('\n', begin), content.size());
+    const std::string_view text = content.substr(begin, end - begin);
+    const std::string_view key = text.substr(0, text.find('='));
+    if (std::count(key.begin(), key.end(), '.') > kMostDots &&
+        key.find('"') == std::string_view::npos && key.find('#') == std::string_view::npos) {
+      fail(Exit::usage, fmt::format("{}:{}: a name of more than {} parts", name, line, kMostDots),
+           "tables are written [name], keys name = value");
+    }
+    begin = end + 1;
+  }
+}
+
 // A quoted key with a dot in it must not be taken for a path of two keys.
 std::string dotted(const std::string& prefix, std::string_view key) {
   const std::string own = is_bare(key) ? std::string(key) : to_toml(std::string(key));
@@ -77,6 +95,7 @@ ConfigSource ConfigSource::text(std::string name, std::string_view content) {
   ConfigSource source;
   source.name_ = std::move(name);
   source.content_ = std::string(content);
+  refuse_deep_keys(source.name_, content);
   std::vector<Line> lines;
   try {
     flatten(toml::parse(content, std::string_view(source.name_)), "", source.name_, lines);

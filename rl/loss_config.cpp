@@ -65,6 +65,12 @@ std::vector<LossConflict> loss_conflicts(const Algorithm& algorithm, const Confi
     const auto cut = text.find("\n  hint: ");
     require(false, "algorithm.correction", text.substr(0, cut), cut == std::string::npos ? "see docs/algorithms" : text.substr(cut + 9));
   }
+  const CorrectionKind kind = correction_from_name(a.correction);
+  const bool capped = kind == CorrectionKind::tis || kind == CorrectionKind::tis_sequence || kind == CorrectionKind::mis || kind == CorrectionKind::mis_sequence;
+  const bool banded = kind == CorrectionKind::icepop || kind == CorrectionKind::geometric_mask;
+  require(a.correction_cap == 0 || capped, "algorithm.correction_cap", fmt::format("algorithm.correction_cap has no effect on algorithm.correction = \"{}\"", a.correction), "leave it out, or choose tis or mis");
+  require((a.correction_low == 0 && a.correction_high == 0) || banded, "algorithm.correction_low",
+          fmt::format("algorithm.correction_low and correction_high have no effect on algorithm.correction = \"{}\"", a.correction), "leave them out, or choose icepop or geometric-mask");
   const bool without_kl = a.kl_coef == 0 && !t.needs_reference;
   require(!without_kl || a.kl_reference.empty(), "algorithm.kl_reference", "algorithm.kl_reference is set, but algorithm.kl_coef = 0: it would be loaded for nothing",
           "set algorithm.kl_coef, or leave the reference out");

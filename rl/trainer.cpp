@@ -117,6 +117,9 @@ Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, 
       algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)),
       model_(initial_model(config_, *tokenizer_, [this](const std::string& text) { observer_.note(text); })), reward_(reward_options(config_)) {
   require_served(*algorithm_, config_);
+  if (algorithm_->traits().topk > tokenizer_->vocab_size()) {
+    fail(Exit::usage, fmt::format("algorithm.topk = {} is more than the {} ids of the vocabulary", algorithm_->traits().topk, tokenizer_->vocab_size()), "lower algorithm.topk");
+  }
   problems_ = open_problems(config_, *tokenizer_, model_->config().max_positions);
   for (const std::string& note : problems_.notes) { observer_.note(note); }
   rollout_policy_ = std::make_unique<RolloutPolicy>(*model_, mismatch_options(config_), config_.rollout.ema_decay);

@@ -95,7 +95,8 @@ Bpe::Bpe(const TokenizerFile& file, bool ignore_merges, const std::string& name)
   }
   merges_.assign(table_size(file.merges.size()), Merge{});
   for (std::size_t rank = 0; rank < file.merges.size(); ++rank) {
-    const auto& [left, right] = file.merges[rank];
+    const std::string& left = file.merges[rank].first;
+    const std::string& right = file.merges[rank].second;
     const auto id_of = [&](const std::string& text) {
       const auto found = by_text.find(text);
       if (found == by_text.end()) {

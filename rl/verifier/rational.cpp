@@ -70,10 +70,15 @@ Integer factorial(int n, Budget& budget) {
   if (n < 0 || n > 2400) {
     throw Stop{"a factorial is too long"};
   }
-  budget.spend(n + static_cast<std::int64_t>(n) * n / 150);
+  budget.spend(n + static_cast<std::int64_t>(n) * n / 30);
   Integer out = 1;
+  std::uint64_t few = 1;  // several factors in one word: four times fewer long products
   for (int i = 2; i <= n; ++i) {
-    out *= i;
+    few *= static_cast<std::uint64_t>(i);
+    if (few > (std::uint64_t{1} << 52) || i == n) {
+      out *= few;
+      few = 1;
+    }
   }
   return out;
 }

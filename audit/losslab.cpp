@@ -176,9 +176,7 @@ LabBatch make_lab_batch(std::unique_ptr<Decoder> model, const data::Tokenizer& t
   SamplerOptions sampling = rl::sampler_options(config, tokenizer, config.rollout.temperature);
   if (topk > tokenizer.vocab_size()) { fail(Exit::usage, fmt::format("algorithm.topk = {} is more than the {} ids of the vocabulary", topk, tokenizer.vocab_size())); }
   sampling.topk = topk;
-  sampling.logit_noise = mismatch.logit_noise;
-  sampling.record_temperature = mismatch.untempered_logp ? 1.0 : 0.0;
-  sampling.top_p = mismatch.top_p;  // log mu is that of the whole vocabulary
+  rl::apply_mismatch(mismatch, sampling);
   const rl::GenerateOptions generate{sampling, config.rollout.group_size, rng::Key::of(seed, rng::Stream::rollout).derive(static_cast<std::uint64_t>(options.step)), 0, problems.format.get()};
   batch.groups = rl::generate_groups(policy.model(), tokenizer, examples, generate, exec);
   rl::score_groups(batch.groups, rl::reward_options(config), exec.threads);

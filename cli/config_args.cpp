@@ -35,6 +35,17 @@ void add_config_args(CLI::App& command, ConfigArgs& args) {
       ->type_name("NAME");
 }
 
+std::pair<std::string, ParamValue> parse_parameter(const std::string& text) {
+  if (text.find('=') == std::string::npos || text.front() == '=') {
+    fail(Exit::usage, fmt::format("'{}' is not an assignment", text),
+         "parameters of a loss are written name=value, e.g. delta=0.2");
+  }
+  const ConfigSource source = ConfigSource::set("algorithm." + text);
+  const ConfigSource::Item& item = source.items().front();
+  const Scalar value = item.scalar ? *item.scalar : Scalar(item.raw.value_or(""));
+  return {item.key.substr(item.key.find('.') + 1), {value, text}};
+}
+
 std::string check_seed(const std::string& text) {
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();

@@ -17,6 +17,10 @@ struct ConfigArgs {
 
 void add_config_args(CLI::App& command, ConfigArgs& args);
 
+/// One parameter of a loss as a word of the command line, "delta=0.2": its name and value. Throws
+/// Exit::usage.
+std::pair<std::string, ParamValue> parse_parameter(const std::string& text);
+
 /// For --seed options: a whole number from 0 to 2^63 - 1; CLI11 alone would clamp larger ones.
 std::string check_seed(const std::string& text);
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "core/config.h"
+#include "cli/config_args.h"
 
 namespace minirl::cli {
 namespace {
@@ -18,15 +18,7 @@ struct ExplainArgs {
 ParamMap parse_params(const std::vector<std::string>& assignments) {
   ParamMap out;
   for (const std::string& text : assignments) {
-    if (text.find('=') == std::string::npos) {
-      fail(Exit::usage, fmt::format("'{}' is not an assignment", text), "parameters of the loss are written name=value, e.g. delta=0.2");
-    }
-    const ConfigSource source = ConfigSource::set("algorithm." + text);
-    const ConfigSource::Item& item = source.items().front();
-    const Scalar value = item.scalar ? *item.scalar : Scalar(item.raw.value_or(""));
-    if (!out.emplace(item.key.substr(item.key.find('.') + 1), ParamValue{value, text}).second) {
-      fail(Exit::usage, fmt::format("'{}' is given twice", text));
-    }
+    if (!out.insert(parse_parameter(text)).second) { fail(Exit::usage, fmt::format("'{}' is given twice", text)); }
   }
   return out;
 }

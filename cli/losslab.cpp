@@ -34,11 +34,7 @@ audit::LabLoss parse_loss(const std::string& text) {
   while (begin != std::string::npos) {
     const auto end = text.find(':', begin + 1);
     const std::string part = text.substr(begin + 1, end == std::string::npos ? end : end - begin - 1);
-    if (part.find('=') == std::string::npos) { fail(Exit::usage, fmt::format("--loss {}: '{}' is not an assignment", text, part), "write NAME:parameter=value:parameter=value"); }
-    const ConfigSource source = ConfigSource::set("algorithm." + part);
-    const ConfigSource::Item& item = source.items().front();
-    if (loss.params.count(item.key.substr(item.key.find('.') + 1)) != 0) { fail(Exit::usage, fmt::format("--loss {}: '{}' is given twice", text, item.key.substr(item.key.find('.') + 1))); }
-    loss.params[item.key.substr(item.key.find('.') + 1)] = {item.scalar ? *item.scalar : Scalar(item.raw.value_or("")), "--loss " + text};
+    if (!loss.params.insert(parse_parameter(part)).second) { fail(Exit::usage, fmt::format("--loss {}: '{}' is given twice", text, part)); }
     loss.label += " " + part;
     begin = end;
   }

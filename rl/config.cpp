@@ -102,13 +102,6 @@ void check_model(const Config& c, Checks& checks) {
   checks.require(m.head_dim % 2 == 0, "model.head_dim",
                  fmt::format("model.head_dim = {} is odd", m.head_dim),
                  "rotary positions turn pairs of numbers");
-  checks.require(c.train.weights_dtype == "f32" ||
-                     (c.rollout.ema_decay == 0 && c.mismatch.staleness == 0 &&
-                      c.mismatch.weights == "exact"),
-                 "train.weights_dtype",
-                 "train.weights_dtype = \"bf16\" cannot be combined with averaged, stale or rounded "
-                 "rollout weights, which are computed in fp32",
-                 "--set train.weights_dtype=f32");
 }
 
 // Files are read when the model is known (rl/problems.h); a configuration stands without them.

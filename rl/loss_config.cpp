@@ -27,6 +27,12 @@ MismatchOptions mismatch_options(const Config& config) {
   return {rollout_weights_from_name(m.weights), m.logit_noise, m.staleness, m.untempered_logp, m.top_p};
 }
 
+void apply_mismatch(const MismatchOptions& mismatch, SamplerOptions& sampling) {
+  sampling.logit_noise = mismatch.logit_noise;
+  sampling.record_temperature = mismatch.untempered_logp ? 1.0 : 0.0;
+  sampling.top_p = mismatch.top_p;  // log mu is that of the whole vocabulary
+}
+
 AdvantageOptions advantage_options(const Config& config) {
   AdvantageOptions o;
   o.estimator = estimator_from_name(config.algorithm.advantage);

@@ -12,6 +12,8 @@ namespace minirl::rl {
 
 LossOptions loss_options(const Config& config);
 MismatchOptions mismatch_options(const Config& config);
+/// What the dial changes in the sampler; weights are the business of rl/rollout_policy.h.
+void apply_mismatch(const MismatchOptions& mismatch, SamplerOptions& sampling);
 AdvantageOptions advantage_options(const Config& config);
 
 /// Does something need log pi_old: the loss itself or a correction?

@@ -261,11 +261,8 @@ std::vector<Group> Trainer::collect_groups(SampleStats& stats) {
   const auto seed = static_cast<std::uint64_t>(config_.run.seed);
   const RolloutConfig& r = config_.rollout;
   SamplerOptions sampling = sampler_options(config_, *tokenizer_, r.temperature);
-  const MismatchOptions mismatch = mismatch_options(config_);
   sampling.topk = algorithm_->traits().topk;
-  sampling.logit_noise = mismatch.logit_noise;
-  sampling.record_temperature = mismatch.untempered_logp ? 1.0 : 0.0;
-  sampling.top_p = mismatch.top_p;  // log mu is that of the whole vocabulary
+  apply_mismatch(mismatch_options(config_), sampling);
   GenerateOptions generate{sampling, r.group_size, rng::Key::of(seed, rng::Stream::rollout).derive(static_cast<std::uint64_t>(progress_.step)), 0, problems_.format.get()};
   DynamicSampling filter({.prompts = r.prompts_per_step, .max_batches = r.dynamic_max_batches});
   std::vector<Group> kept;
@@ -370,7 +367,7 @@ void Trainer::train_step() {
     });
     rollout_policy_->updated();
     all.merge(metrics);
-    if (u == 0) { first = metrics.finish(); }
+    if (u == 0 && !rollout_policy_->exact()) { first = metrics.finish(); }
     kl_loss += report.kl_loss / static_cast<double>(updates);
     entropy_loss += report.entropy_loss / static_cast<double>(updates);
     if (u + 1 == updates) { last = metrics.finish(); }

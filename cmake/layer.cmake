@@ -1,8 +1,10 @@
-# minirl_layer(name DEPS ... LIBS ... EXCLUDE ...): all *.cpp below name/ as one OBJECT library.
+# minirl_layer(name DEPS ... LIBS ... EXCLUDE ... PCH ...): all *.cpp below name/ as one OBJECT library.
 # Objects are linked into executables directly, so that registrations by static objects are kept.
+# PCH names the heavy headers of libraries that are parsed once a layer. They only save time: every file still
+# includes what it uses, and -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds the same bits.
 set(MINIRL_LAYERS "" CACHE INTERNAL "")
 function(minirl_layer name)
-  cmake_parse_arguments(A "" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(A "" "" "DEPS;LIBS;EXCLUDE;PCH" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${name}/*.cpp)
   foreach(pattern ${A_EXCLUDE})
     list(FILTER sources EXCLUDE REGEX "/${name}/${pattern}$")
@@ -16,6 +18,9 @@ function(minirl_layer name)
   foreach(dep ${A_DEPS})
     target_link_libraries(minirl_${name} PUBLIC minirl_${dep})
   endforeach()
+  if(A_PCH)
+    target_precompile_headers(minirl_${name} PRIVATE ${A_PCH})
+  endif()
   set(MINIRL_LAYERS ${MINIRL_LAYERS} minirl_${name} CACHE INTERNAL "")
 endfunction()
 

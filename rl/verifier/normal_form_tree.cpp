@@ -181,7 +181,7 @@ std::optional<Quotient> NormalForms::of_call(const Node& n) {
         }
         const Integer a = numerator(out);
         const Integer b = numerator(v);
-        out = n.text == "gcd" ? Rational(Integer(gcd(a, b))) : Rational(Integer(lcm(a, b)));
+        out = n.text == "gcd" ? Rational(greatest_common_divisor(a, b)) : Rational(Integer(lcm(a, b)));
       }
     }
     return Quotient{constant(out), constant(1)};

@@ -1,6 +1,8 @@
 #include "rl/verifier/rational.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 
 namespace minirl::rl::verifier {
 namespace {
@@ -15,7 +17,105 @@ void charge(const Rational& a, const Rational& b, Budget& budget) {
   }
 }
 
+Integer divided(const Integer& n, const Integer& by) {
+  return by == 1 ? n : Integer(n / by);
+}
+
 }  // namespace
+
+Integer greatest_common_divisor(Integer a, Integer b) {
+  a = abs(a);
+  b = abs(b);
+  if (a < b) {
+    a.swap(b);
+  }
+  while (bits(b) > 64) {
+    const unsigned shift = bits(a) - 62;
+    auto x = static_cast<std::int64_t>(Integer(a >> shift));
+    auto y = static_cast<std::int64_t>(Integer(b >> shift));
+    // a' = p a + q b and b' = r a + s b, as far as the leading bits prove the quotients.
+    std::int64_t p = 1;
+    std::int64_t q = 0;
+    std::int64_t r = 0;
+    std::int64_t s = 1;
+    while (y + r != 0 && y + s != 0) {
+      const std::int64_t quotient = (x + p) / (y + r);
+      if (quotient != (x + q) / (y + s)) {
+        break;
+      }
+      p = std::exchange(r, p - quotient * r);
+      q = std::exchange(s, q - quotient * s);
+      x = std::exchange(y, x - quotient * y);
+    }
+    if (q == 0) {
+      a %= b;
+      a.swap(b);
+    } else {
+      Integer next = p * a + q * b;
+      b = r * a + s * b;
+      a = std::move(next);
+    }
+  }
+  if (b == 0) {
+    return a;
+  }
+  const auto word = static_cast<std::uint64_t>(b);
+  return std::gcd(word, static_cast<std::uint64_t>(Integer(a % word)));
+}
+
+Rational::Rational(Integer above, Integer below) : above_(std::move(above)), below_(std::move(below)) {
+  if (below_ < 0) {
+    above_ = -above_;
+    below_ = -below_;
+  }
+  if (below_ != 1) {
+    const Integer common = greatest_common_divisor(above_, below_);
+    above_ = divided(above_, common);
+    below_ = divided(below_, common);
+  }
+}
+
+Rational Rational::operator-() const {
+  Rational out = *this;
+  out.above_ = -out.above_;
+  return out;
+}
+
+Rational operator+(const Rational& a, const Rational& b) {
+  Rational out;
+  if (a.below_ == 1 && b.below_ == 1) {
+    out.above_ = a.above_ + b.above_;
+    return out;
+  }
+  // Only primes that both denominators have can cancel (Knuth, TAOCP 2, 4.5.1).
+  const Integer common = greatest_common_divisor(a.below_, b.below_);
+  const Integer a_rest = divided(a.below_, common);
+  out.above_ = a.above_ * divided(b.below_, common) + b.above_ * a_rest;
+  const Integer cancel = common == 1 ? Integer(1) : greatest_common_divisor(out.above_, common);
+  out.above_ = divided(out.above_, cancel);
+  out.below_ = a_rest * divided(b.below_, cancel);
+  return out;
+}
+
+Rational operator*(const Rational& a, const Rational& b) {
+  Rational out;
+  const Integer one = b.below_ == 1 ? Integer(1) : greatest_common_divisor(a.above_, b.below_);
+  const Integer two = a.below_ == 1 ? Integer(1) : greatest_common_divisor(b.above_, a.below_);
+  out.above_ = divided(a.above_, one) * divided(b.above_, two);
+  out.below_ = divided(a.below_, two) * divided(b.below_, one);
+  return out;
+}
+
+Rational operator/(const Rational& a, const Rational& b) {
+  Rational inverse;
+  inverse.above_ = b.above_ < 0 ? Integer(-b.below_) : b.below_;
+  inverse.below_ = abs(b.above_);
+  return a * inverse;
+}
+
+bool operator<(const Rational& a, const Rational& b) {
+  return a.above_ * b.below_ < b.above_ * a.below_;
+}
 
 std::string digits_of(const Integer& n) {
   std::string out;

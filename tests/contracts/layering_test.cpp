@@ -41,6 +41,7 @@ const std::vector<Library> kLibraries = {
     {"immintrin.h", {"core", "kernels", "bench"}, "vectors are the business of kernels; core has the pause of a waiting thread"},
     {"toml++/", {"core", "audit", "tests"}, "configuration is core/config.h; audit reads the lists of an experiment"},
     {"openssl/", {"core"}, "hashes are core/hash.h"},
+    {"zstd.h", {"data"}, "compressed files are data/zstd_stream.h and data/parquet"},
     {"CLI/", {"cli"}, "the command line is cli"},
     {"nlohmann/", {"model", "data", "rl", "audit", "cli", "tests"}, "core, kernels and autograd read no files of others"},
     {"iostream", {"cli", "tests", "bench"}, "layers below the command line print nothing"},

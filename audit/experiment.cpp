@@ -32,12 +32,17 @@ class Witness final : public rl::Observer {
   Witness(rl::RunLog& log, bool count) : log_(log), count_(count) {}
   void phase(rl::Phase phase, Index done, Index total) override { log_.phase(phase, done, total); }
   void step(const rl::StepRecord& record) override { log_.step(record); }
+  void tokenizer(const data::Tokenizer& tokenizer) override { log_.tokenizer(tokenizer); }
+  bool wants_ledger() const override { return log_.wants_ledger(); }
+  void start(const rl::LedgerStart& start) override { log_.start(start); }
+  void ledger(const rl::LedgerStep& step) override { log_.ledger(step); }
   void rollouts(Index step, std::span<const rl::Group> groups) override { log_.rollouts(step, groups); }
   void evaluation(Index step, const rl::EvalResult& result) override { log_.evaluation(step, result); }
   bool has_evaluation(Index step) override { return log_.has_evaluation(step); }
   void checkpoint(const fs::path& directory) override { log_.checkpoint(directory); }
   void note(const std::string& message) override { log_.note(message); }
-  void sequence(Index, Index, const rl::TrainItem& item, const rl::SequenceOutcome& o) override {
+  void sequence(Index step, Index update, const rl::TrainItem& item, const rl::SequenceOutcome& o) override {
+    log_.sequence(step, update, item, o);
     if (!count_) { return; }
     for (std::size_t t = 0; t < o.tokens.size(); ++t) {
       const rl::TokenInput& token = o.tokens[t];

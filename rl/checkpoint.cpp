@@ -165,10 +165,12 @@ Progress verify_checkpoint(const fs::path& directory) {
   return p;
 }
 
-Found newest_checkpoint(const fs::path& checkpoints) {
+Found newest_checkpoint(const fs::path& checkpoints, std::optional<Index> last_step) {
   Found found;
   auto all = by_progress(checkpoints);
   for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    const auto order = parse_name(it->filename().string());
+    if (last_step && order && *order > std::pair<int, Index>(1, *last_step)) { continue; }
     try {
       found.progress = verify_checkpoint(*it);
       found.directory = *it;

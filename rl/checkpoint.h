@@ -46,8 +46,8 @@ struct Found {
   Progress progress;
   std::vector<std::string> skipped;  // "step-000060: model.safetensors is cut short", newest first
 };
-/// The newest whole checkpoint, if any.
-Found newest_checkpoint(const std::filesystem::path& checkpoints);
+/// The newest whole checkpoint, if any; with `last_step` none of a later train step.
+Found newest_checkpoint(const std::filesystem::path& checkpoints, std::optional<Index> last_step = std::nullopt);
 
 /// The rollout policy's own weights (rl/rollout_policy.h) of a checkpoint, in the order in which they were
 /// given to save_checkpoint; empty if it has none.

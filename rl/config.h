@@ -142,6 +142,13 @@ struct CheckpointConfig {
   Index keep = 2;              // newest checkpoints kept; 0: all
 };
 
+/// What a run writes down for those who check it, beside the ledger.
+struct AuditConfig {
+  std::string trail = "none";  // none | sample | all: tokens/
+  Index trail_every = 1;       // train steps between trails
+  Index trail_sequences = 8;   // sample: completions a step
+};
+
 struct RuntimeConfig {
   int threads = 0;                // 0: every core
   std::string simd = "auto";      // auto | portable | avx2 | avx512
@@ -163,6 +170,7 @@ struct Config {
   RewardConfig reward;
   EvalConfig eval;
   CheckpointConfig checkpoint;
+  AuditConfig audit;
   RuntimeConfig runtime;
 
   Index completions_per_step() const { return rollout.prompts_per_step * rollout.group_size; }

@@ -268,6 +268,16 @@ void bind(Schema& s, Config& c) {
   s.field("keep", &c.checkpoint.keep, kCountOrNone, "newest checkpoints kept; 0: all")
       .no_effect_on_results();
 
+  s.table("audit", "what a run writes down for those who check it, beside the ledger");
+  s.field("trail", &c.audit.trail, {"none", "sample", "all"},
+          "every token of the loss with its reasons, in tokens/: of no, some or all completions")
+      .no_effect_on_results();
+  s.field("trail_every", &c.audit.trail_every, kCount, "train steps between trails")
+      .no_effect_on_results();
+  s.field("trail_sequences", &c.audit.trail_sequences, kCount,
+          "sample: completions of each such step, chosen by the seed")
+      .no_effect_on_results();
+
   s.table("runtime", "how it runs; nothing here changes a bit of the results");
   s.field("threads", &c.runtime.threads, between(0, 1024), "0: one a core, or MINIRL_THREADS")
       .no_effect_on_results();

@@ -52,7 +52,7 @@ Index passing(const ModelConfig& m) {
 Index MemoryPlan::total() const {
   const Index turns = kv_cache >= kLargeCache ? std::max(sampling(), activations)
                                               : kv_cache + std::max(prefill, activations);
-  return weights + gradients + moments + packed + widened + copies + turns + program;
+  return weights + gradients + moments + packed + widened + copies + view + turns + program;
 }
 
 MemoryPlan plan_memory(const Config& c, const MemoryShape& shape) {
@@ -90,6 +90,9 @@ MemoryPlan plan_memory(const Config& c, const MemoryShape& shape) {
     plain += resident(spec.shape.numel() * kFloat);
   }
   out.copies = models * (plain + (keep_packed ? out.packed : 0)) + states * plain;
+  for (const WeightSpec& spec : specs) {
+    out.view += spec.shape.numel() * 2;
+  }
 
   const Index tile = kernels::kKeyTile;
   const Index longest = shape.prompt_tokens + c.rollout.max_new_tokens;

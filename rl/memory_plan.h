@@ -16,6 +16,7 @@ struct MemoryPlan {
   Index packed = 0;       // weights in the order of the product y = x W^T
   Index widened = 0;      // one matrix as fp32 or packed, while it is used
   Index copies = 0;       // a reference policy, or weights that only rollouts use
+  Index view = 0;         // the weights of before a step as bf16 (rl/update_visibility.h)
   Index kv_cache = 0;     // while sampling
   Index prefill = 0;      // activations of all prompts that start at once, while sampling
   Index activations = 0;  // of the largest micro-batch, while training

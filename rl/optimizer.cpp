@@ -59,16 +59,17 @@ Optimizer::Optimizer(Params& params, AdamWOptions options) : params_(params), op
   }
 }
 
-OptimizerReport Optimizer::step(double learning_rate, const Exec& exec) {
+OptimizerReport Optimizer::step(double learning_rate, const Exec& exec, const GradientWitness& witness) {
   params_.combine_grads(exec);
+  if (witness) { witness(params_); }
   OptimizerReport report;
   double total = 0;
   for (Param& p : params_.all()) {
     const double squared = squared_norm(p, exec);
     if (!std::isfinite(squared)) {
       params_.zero_grads();
-      fail(Exit::invariant, fmt::format("the gradient of {} is not finite; the update was not made", p.name),
-           "lower train.lr or train.max_grad_norm, and look at the last lines of metrics.jsonl");
+      fail(Exit::invariant, fmt::format("tripwire finite: the gradient of {} is not finite; nothing was updated", p.name),
+           "lower train.lr or train.max_grad_norm, and look at the last lines of metrics.jsonl; docs/audit.md, section \"finite\", says more");
     }
     total += squared;
   }

@@ -1,5 +1,6 @@
 // minirl rl/optimizer.h -- AdamW with clipping by the global gradient norm. Moments are f32 or bf16.
 #pragma once
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,13 +24,16 @@ struct OptimizerReport {
   double clip = 1;       // factor that was applied
 };
 
+using GradientWitness = std::function<void(Params&)>;
+
 class Optimizer {
  public:
   Optimizer(Params& params, AdamWOptions options);
 
   /// One update with the accumulated gradients, which become zero. Throws Error(invariant), with the
   /// parameter's name, when the gradient is not finite; weights and state are then untouched.
-  OptimizerReport step(double learning_rate, const Exec& exec);
+  /// `witness` sees the parameters with the combined gradients in grad(0), before clipping.
+  OptimizerReport step(double learning_rate, const Exec& exec, const GradientWitness& witness = {});
 
   Index steps() const { return steps_; }
   void set_steps(Index steps) { steps_ = steps; }

@@ -259,7 +259,7 @@ std::string plan_text(const Plan& p) {
                              binary_bytes(y.weights)) +
                      part("gradients", y.gradients) + part("moments", y.moments) +
                      part("packed weights", y.packed) + part("one matrix in use", y.widened) +
-                     part("other policies", y.copies) +
+                     part("other policies", y.copies) + part("bf16 view", y.view) +
                      part("program", y.program));
   line("", fmt::format("and while sampling {} (key-value cache {}, prompts {}), while training {} of "
                        "activations",
@@ -330,6 +330,7 @@ std::string plan_json(const Plan& p) {
         {"packed_weights", y.packed},
         {"matrix_in_use", y.widened},
         {"other_policies", y.copies},
+        {"bf16_view", y.view},
         {"kv_cache", y.kv_cache},
         {"prefill", y.prefill},
         {"activations", y.activations},

@@ -1,33 +1,11 @@
 #include "rl/policy_update.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
+
+#include "rl/tripwires.h"
 
 namespace minirl::rl {
 namespace {
-
-void require_finite(std::span<const float> logp, const char* what) {
-  for (std::size_t t = 0; t < logp.size(); ++t) {
-    if (!std::isfinite(logp[t])) {
-      fail(Exit::invariant, fmt::format("{} of token {} is {}: the weights have diverged", what, t, logp[t]),
-           "lower train.lr; the last checkpoint is intact and can be resumed with other settings");
-    }
-  }
-}
-
-// Promise 1, checked at run time: the same weights give the log-probability that the sampler recorded.
-void require_ratio_one(const TrainItem& item, std::span<const float> logp) {
-  for (std::size_t t = 0; t < logp.size(); ++t) {
-    if (std::bit_cast<std::uint32_t>(logp[t]) != std::bit_cast<std::uint32_t>(item.rollout->logp[t])) {
-      fail(Exit::invariant,
-           fmt::format("tripwire first-update ratio: token {} of a rollout of example {} has log mu = {:.9g} from sampling and log pi = {:.9g} from "
-                       "training at the same weights; they must be equal to the bit",
-                       t, item.group->example.id, item.rollout->logp[t], logp[t]),
-           "see docs/numerics.md: this is a bug in a kernel, never noise");
-    }
-  }
-}
 
 // (T) is the sampled token among the K recorded ids?
 std::vector<std::uint8_t> topk_has_sampled(const Rollout& rollout, Index topk) {
@@ -42,10 +20,8 @@ std::vector<std::uint8_t> topk_has_sampled(const Rollout& rollout, Index topk) {
   return out;
 }
 
-}  // namespace
-
-UpdateReport accumulate_policy_gradient(Decoder& model, const Algorithm& algorithm, std::span<const TrainItem> items, const UpdateOptions& options,
-                                        const Exec& exec, const SequenceWitness& witness) {
+UpdateReport accumulate(Decoder& model, const Algorithm& algorithm, std::span<const TrainItem> items, const UpdateOptions& options,
+                        const Exec& exec, const SequenceWitness& witness) {
   const LossOptions& loss = options.loss;
   check_correction(algorithm.name(), algorithm.traits(), loss.correction);
   std::vector<ScoredSequence> sequences;
@@ -58,12 +34,13 @@ UpdateReport accumulate_policy_gradient(Decoder& model, const Algorithm& algorit
   micro.topk = algorithm.traits().topk;
   micro.entropy = micro.entropy || loss.entropy_coef != 0;
   UpdateReport report;
+  tripwire::LossShares shares;
   std::vector<TokenResult> results;
   report.micro = accumulate_gradients(model, exec, sequences, micro, [&](std::size_t s, const SequenceScores& scores, const SequenceSeeds& seeds) {
     const TrainItem& item = items[s];
     const auto length = scores.logp.size();
-    require_finite(scores.logp, "log pi");
-    if (options.expect_ratio_one) { require_ratio_one(item, scores.logp); }
+    tripwire::finite_logp(scores.logp, "log pi");
+    if (options.expect_ratio_one) { tripwire::first_update_ratio(item, scores.logp); }
     std::vector<std::uint8_t> loss_mask;
     if (item.left_out) { loss_mask.assign(length, 0); }
     SequenceView view;
@@ -81,9 +58,11 @@ UpdateReport accumulate_policy_gradient(Decoder& model, const Algorithm& algorit
     const std::vector<std::uint8_t> has_sampled = topk_has_sampled(*item.rollout, micro.topk);
     view.topk_has_sampled = has_sampled;
     const std::vector<TokenInput> tokens = make_tokens(view, algorithm.traits());
+    tripwire::stop_token(item, tokens, options.end_tokens);
     results.assign(length, {});
     algorithm.evaluate_tokens(tokens, results);
     if (loss.correction.kind != CorrectionKind::none) { apply_correction(correction_weights(loss.correction, tokens), results); }
+    tripwire::masked_gradient(item, tokens, results);
     const double weight = item.left_out ? 0 : token_weight(loss.agg_mode, totals, static_cast<Index>(length), loss.horizon);
     if (loss.kl.coefficient != 0) {
       std::vector<double> before;
@@ -101,15 +80,27 @@ UpdateReport accumulate_policy_gradient(Decoder& model, const Algorithm& algorit
     }
     for (std::size_t t = 0; t < length; ++t) {
       report.loss += weight * results[t].loss;
+      shares.add(weight * results[t].loss);
       seeds.dlogp[t] = static_cast<float>(weight * results[t].dlogp);
     }
+    tripwire::masked_seeds(item, tokens, seeds.dlogp, seeds.dentropy);
     if (witness) { witness({s, tokens, results, scores.entropy, weight}); }
   });
-  if (!std::isfinite(report.loss)) {
-    model.params().zero_grads();
-    fail(Exit::invariant, fmt::format("the loss is {}; the update was not made", report.loss), "lower train.lr or use a loss with a bounded weight");
-  }
+  tripwire::finite_loss(report.loss);
+  shares.check(report.loss);
   return report;
+}
+
+}  // namespace
+
+UpdateReport accumulate_policy_gradient(Decoder& model, const Algorithm& algorithm, std::span<const TrainItem> items, const UpdateOptions& options,
+                                        const Exec& exec, const SequenceWitness& witness) {
+  try {
+    return accumulate(model, algorithm, items, options, exec, witness);
+  } catch (const Error&) {
+    model.params().zero_grads();
+    throw;
+  }
 }
 
 UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm& algorithm, std::span<const TrainItem> items,
@@ -118,24 +109,24 @@ UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm
     metrics.add(o.tokens, o.results, o.entropy);
     if (witness) { witness(o); }
   });
-  report.optimizer = optimizer.step(options.learning_rate, exec);
+  report.optimizer = optimizer.step(options.learning_rate, exec, options.gradients);
   return report;
 }
 
 UpdateReport update_supervised(Decoder& model, Optimizer& optimizer, std::span<const ScoredSequence> sequences, const MicroBatchOptions& micro,
-                               double learning_rate, const Exec& exec) {
+                               double learning_rate, const Exec& exec, const GradientWitness& gradients) {
   double tokens = 0;
   for (const ScoredSequence& s : sequences) { tokens += static_cast<double>(s.completion.size()); }
   UpdateReport report;
   report.micro = accumulate_gradients(model, exec, sequences, micro,
       [&](std::size_t, const SequenceScores& scores, const SequenceSeeds& seeds) {
-        require_finite(scores.logp, "log pi");
+        tripwire::finite_logp(scores.logp, "log pi");
         for (std::size_t t = 0; t < scores.logp.size(); ++t) {
           report.loss -= static_cast<double>(scores.logp[t]) / tokens;  // (sft.1)
           seeds.dlogp[t] = static_cast<float>(-1.0 / tokens);
         }
       });
-  report.optimizer = optimizer.step(learning_rate, exec);
+  report.optimizer = optimizer.step(learning_rate, exec, gradients);
   return report;
 }
 

@@ -41,6 +41,8 @@ struct UpdateOptions {
   MicroBatchOptions micro;
   double learning_rate = 0;
   bool expect_ratio_one = false;  // first update after a rollout: every ratio must be exactly 1
+  std::vector<Token> end_tokens = {};  // what a stopped completion must end with; empty: anything
+  GradientWitness gradients = {};      // sees the gradient of the update before clipping
 };
 
 struct UpdateReport {
@@ -62,8 +64,7 @@ struct SequenceOutcome {
 using SequenceWitness = std::function<void(const SequenceOutcome&)>;
 
 /// Forward, loss and backward of a mini-batch: adds to the gradients of `model`, changes no weight. Throws
-/// Error(invariant) when `expect_ratio_one` does not hold (the bits of log pi and log mu are compared), or
-/// when the loss or a log-probability is not finite.
+/// Error(invariant) when a tripwire is touched (rl/tripwires.h); the gradients are zero then.
 UpdateReport accumulate_policy_gradient(Decoder& model, const Algorithm& algorithm, std::span<const TrainItem> items, const UpdateOptions& options,
                                         const Exec& exec, const SequenceWitness& witness);
 
@@ -74,6 +75,6 @@ UpdateReport update_policy(Decoder& model, Optimizer& optimizer, const Algorithm
 
 /// One supervised step: the loss is the mean over all completion tokens of -log pi.        (sft.1)
 UpdateReport update_supervised(Decoder& model, Optimizer& optimizer, std::span<const ScoredSequence> sequences, const MicroBatchOptions& micro,
-                               double learning_rate, const Exec& exec);
+                               double learning_rate, const Exec& exec, const GradientWitness& gradients = {});
 
 }  // namespace minirl::rl

@@ -129,12 +129,16 @@ std::string instruction_of(const Config& config) {
 }
 
 Problems open_problems(const Config& config, const data::Tokenizer& tokenizer,
-                       Index max_positions) {
+                       Index max_positions, std::unique_ptr<data::Task> task) {
   Problems out;
-  out.task = data::make_task(config.task.name, config.task.params);
+  const bool given = task != nullptr;
+  out.task = given ? std::move(task) : data::make_task(config.task.name, config.task.params);
   out.format = std::make_unique<data::PromptFormat>(
       tokenizer, data::PromptOptions{config.prompt.chat_template, config.prompt.thinking,
                                      config.prompt.system, instruction_of(config)});
+  if (given) {
+    return out;
+  }
   if (!out.task->from_files()) {
     const Index positions = out.task->prompt_bytes_max() + config.rollout.max_new_tokens;
     if (positions > max_positions) {

@@ -31,6 +31,8 @@ struct Problems {
 /// `max_positions` of the model. Throws Exit::data for a gold answer that the reward cannot read
 /// and for a prompt of more than prompt.max_tokens tokens, unless the configuration says to skip or
 /// drop them: then they are counted in the notes.
-Problems open_problems(const Config& config, const data::Tokenizer& tokenizer, Index max_positions);
+/// `task` in place of the configured one: its problems are taken as they are, none is held out.
+Problems open_problems(const Config& config, const data::Tokenizer& tokenizer, Index max_positions,
+                       std::unique_ptr<data::Task> task = {});
 
 }  // namespace minirl::rl

@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json;
 
 // Everything that a run writes below its folder; only these are ever removed.
 constexpr const char* kEntries[] = {
-    "config.toml", "config.resolved.toml", "env.json",    "metrics.jsonl", "rollouts",
-    "eval",        "checkpoints",          "report.html", ".lock"};
+    "config.toml", "config.resolved.toml", "env.json", "metrics.jsonl", "ledger.jsonl", "rollouts",
+    "tokens",      "eval",                 "checkpoints", "report.html", ".lock"};
 
 bool holds_something(const fs::path& folder) {
   std::error_code error;

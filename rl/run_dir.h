@@ -30,6 +30,7 @@ class RunDir {
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
+  std::filesystem::path ledger() const { return root_ / "ledger.jsonl"; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
   std::filesystem::path report() const { return root_ / "report.html"; }
   std::filesystem::path rollouts(Index step) const {

@@ -54,7 +54,8 @@ void remove_steps(const fs::path& folder, const Drop& drop) {
   std::vector<fs::path> gone;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().stem().string();
+    const std::string file = entry.path().filename().string();
+    const std::string name = file.substr(0, file.find('.'));
     if (name.rfind("step-", 0) == 0 &&
         name.find_first_not_of("0123456789", 5) == std::string::npos && name.size() > 5 &&
         name.size() < 20 && drop(static_cast<Index>(std::stoll(name.substr(5))))) {
@@ -102,7 +103,11 @@ std::string rollouts_jsonl(Index step, std::span<const Group> groups) {
 }
 
 RunLog::RunLog(const RunDir& dir, const LoadedConfig& loaded, int threads)
-    : dir_(dir), metrics_(dir.metrics()), line_(loaded.config.runtime.progress, stderr) {
+    : dir_(dir),
+      metrics_(dir.metrics()),
+      ledger_(dir.ledger(), loaded.results_hash(), build_info()),
+      trail_(loaded.config, dir.root() / "tokens"),
+      line_(loaded.config.runtime.progress, stderr) {
   write_header(loaded, threads);
 }
 
@@ -135,9 +140,11 @@ void RunLog::rewind(const Progress& progress) {
     }
     return training && step <= progress.step && (kind == "train" || has_evaluation(step));
   });
+  ledger_.rewind(progress);
   const auto later = [&](Index step) { return !training || step > progress.step; };
   remove_steps(dir_.root() / "rollouts", later);
   remove_steps(dir_.root() / "eval", later);
+  remove_steps(dir_.root() / "tokens", later);
 }
 
 void RunLog::write_report() const {
@@ -149,6 +156,9 @@ void RunLog::phase(Phase phase, Index done, Index total) {
 }
 
 void RunLog::step(const StepRecord& record) {
+  if (const Metric* loss = record.find("train/loss"); loss != nullptr) {
+    trail_.finish(record.step, loss->value);
+  }
   MetricRow row(kind_of(record.phase), record.step);
   for (const Metric& m : record.metrics) {
     row.put(m.key, m.value);
@@ -190,6 +200,7 @@ bool RunLog::has_evaluation(Index step) {
 }
 
 void RunLog::checkpoint(const fs::path& directory) {
+  ledger_.sync();
   write_report();
   line_.note(fmt::format("checkpoint {}", directory.filename().string()));
 }

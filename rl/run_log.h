@@ -1,11 +1,13 @@
-// minirl rl/run_log.h -- the observer of a training run: metrics, rollouts, evaluations, progress,
-// report.
+// minirl rl/run_log.h -- the observer of a training run: metrics, ledger, token trail, rollouts,
+// evaluations, progress, report.
 #pragma once
 #include <set>
 
+#include "rl/ledger.h"
 #include "rl/metric_log.h"
 #include "rl/progress_line.h"
 #include "rl/run_dir.h"
+#include "rl/token_trail.h"
 #include "rl/trainer.h"
 
 namespace minirl::rl {
@@ -22,6 +24,14 @@ class RunLog final : public Observer {
 
   void phase(Phase phase, Index done, Index total) override;
   void step(const StepRecord& record) override;
+  bool wants_ledger() const override { return true; }
+  void start(const LedgerStart& start) override { ledger_.start(start); }
+  void tokenizer(const data::Tokenizer& tokenizer) override { trail_.set_tokenizer(tokenizer); }
+  void sequence(Index step, Index update, const TrainItem& item,
+                const SequenceOutcome& outcome) override {
+    trail_.sequence(step, update, item, outcome);
+  }
+  void ledger(const LedgerStep& step) override { ledger_.add(step); }
   void rollouts(Index step, std::span<const Group> groups) override;
   void evaluation(Index step, const EvalResult& result) override;
   bool has_evaluation(Index step) override;
@@ -32,6 +42,8 @@ class RunLog final : public Observer {
   void write_header(const LoadedConfig& loaded, int threads);
   const RunDir& dir_;
   MetricLog metrics_;
+  Ledger ledger_;
+  TokenTrail trail_;
   ProgressLine line_;
 };
 

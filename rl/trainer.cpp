@@ -1,6 +1,7 @@
 #include "rl/trainer.h"
 
 #include <csignal>
+#include <numeric>
 
 #include "core/parallel.h"
 #include "core/stopwatch.h"
@@ -8,8 +9,10 @@
 #include "rl/algorithm_registry.h"
 #include "rl/dynamic_sampling.h"
 #include "rl/kl_reward.h"
+#include "rl/ledger_hash.h"
 #include "rl/loss_config.h"
 #include "rl/memory_plan.h"
+#include "rl/tripwires.h"
 
 namespace minirl::rl {
 namespace {
@@ -111,20 +114,36 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Par
   return std::make_unique<Optimizer>(params, options);
 }
 
-Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted)
+Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted,
+                 std::unique_ptr<data::Task> task)
     : loaded_(loaded), config_(loaded.config), checkpoints_(std::move(checkpoints)), observer_(observer), interrupted_(std::move(interrupted)),
       exec_(make_exec(config_.runtime)), tokenizer_(open_tokenizer(config_)),
       algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)),
       model_(initial_model(config_, *tokenizer_, [this](const std::string& text) { observer_.note(text); })), reward_(reward_options(config_)) {
+  observer_.tokenizer(*tokenizer_);
   require_served(*algorithm_, config_);
   if (algorithm_->traits().topk > tokenizer_->vocab_size()) {
     fail(Exit::usage, fmt::format("algorithm.topk = {} is more than the {} ids of the vocabulary", algorithm_->traits().topk, tokenizer_->vocab_size()), "lower algorithm.topk");
   }
-  problems_ = open_problems(config_, *tokenizer_, model_->config().max_positions);
+  problems_ = open_problems(config_, *tokenizer_, model_->config().max_positions, std::move(task));
   for (const std::string& note : problems_.notes) { observer_.note(note); }
   rollout_policy_ = std::make_unique<RolloutPolicy>(*model_, mismatch_options(config_), config_.rollout.ema_decay);
   progress_ = {config_.pretrain.steps > 0 ? Phase::pretrain : Phase::train, 0, loaded_.results_hash(), {}, 0};
   optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
+}
+
+void Trainer::restore(const std::filesystem::path& checkpoint) { adopt(checkpoint, verify_checkpoint(checkpoint)); }
+
+void Trainer::adopt(const std::filesystem::path& checkpoint, const Progress& progress) {
+  if (progress.results_hash != progress_.results_hash) {
+    fail(Exit::usage, fmt::format("checkpoint '{}' belongs to another configuration", checkpoint.string()), "resume with the config of the run, or start a new run");
+  }
+  progress_ = progress;
+  optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
+  load_checkpoint(checkpoint, *model_, *optimizer_);
+  rollout_policy_->restart();
+  if (progress_.phase == Phase::train && !rollout_policy_->state().empty()) { rollout_policy_->load_state(load_rollout_policy(checkpoint)); }
+  saved_ = true;
 }
 
 void Trainer::resume() {
@@ -134,31 +153,54 @@ void Trainer::resume() {
     observer_.note("no checkpoint is whole yet: starting from the beginning");
     return;
   }
-  if (found.progress.results_hash != progress_.results_hash) {
-    fail(Exit::usage, fmt::format("checkpoint '{}' belongs to another configuration", found.directory.string()), "resume with the config of the run, or start a new run");
-  }
-  if (found.progress.phase == Phase::train && found.progress.step >= config_.train.steps && observer_.has_evaluation(config_.train.steps)) {
+  if (found.progress.results_hash == progress_.results_hash && found.progress.phase == Phase::train && found.progress.step >= config_.train.steps && observer_.has_evaluation(config_.train.steps)) {
     fail(Exit::usage, fmt::format("nothing is left to train: '{}' is the end of this run", found.directory.string()), "raise train.steps in a new run that starts from this checkpoint");
   }
-  progress_ = found.progress;
-  optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
-  load_checkpoint(found.directory, *model_, *optimizer_);
-  rollout_policy_->restart();
-  if (progress_.phase == Phase::train && !rollout_policy_->state().empty()) { rollout_policy_->load_state(load_rollout_policy(found.directory)); }
-  saved_ = true;
+  adopt(found.directory, found.progress);
   observer_.note(fmt::format("resumed from {} (weights {})", found.directory.filename().string(), progress_.weights_hash.substr(0, 16)));
 }
 
+LedgerStart Trainer::state_hashes() {
+  LedgerStart start{progress_.phase, progress_.step, hash_optimizer(*optimizer_, exec_), hash_weights(model_->params(), exec_), {}};
+  for (const Param& p : model_->params().all()) { start.parameters.emplace_back(p.name, p.value.numel()); }
+  return start;
+}
+
+GradientWitness Trainer::gradient_hashes(LedgerStep& step) {
+  if (!observer_.wants_ledger()) { return {}; }
+  return [this, &step](Params& params) {
+    const Stopwatch watch;
+    step.gradients.push_back(hash_gradients(params, exec_));
+    ledger_s_ += watch.seconds();
+  };
+}
+
+// What is known when the step is done; progress_ counts it already.
+void Trainer::finish_ledger(LedgerStep& step) {
+  const Stopwatch watch;
+  step.phase = progress_.phase;
+  step.step = progress_.step;
+  step.optimizer = hash_optimizer(*optimizer_, exec_);
+  step.weights = hash_weights(model_->params(), exec_);
+  observer_.ledger(step);
+  ledger_s_ += watch.seconds();
+}
+
 void Trainer::run() {
+  if (observer_.wants_ledger()) { observer_.start(state_hashes()); }
   if (progress_.phase == Phase::pretrain) { pretrain(); }
   train();
 }
 
 void Trainer::save() {
   if (saved_) { return; }
-  observer_.checkpoint(save_checkpoint(checkpoints_, progress_, *model_, *optimizer_, *tokenizer_, config_.checkpoint.keep,
-                                        progress_.phase == Phase::train ? rollout_policy_->state() : StateTensors{}));
+  observer_.checkpoint(save_to(checkpoints_));
   saved_ = true;
+}
+
+std::filesystem::path Trainer::save_to(const std::filesystem::path& folder) const {
+  return save_checkpoint(folder, progress_, *model_, *optimizer_, *tokenizer_, config_.checkpoint.keep,
+                         progress_.phase == Phase::train ? rollout_policy_->state() : StateTensors{});
 }
 
 void Trainer::stop_if_asked() {
@@ -177,11 +219,26 @@ void Trainer::pretrain() {
     pretrain_step();
     if (config_.checkpoint.pretrain_every > 0 && progress_.step % config_.checkpoint.pretrain_every == 0 && progress_.step < config_.pretrain.steps) { save(); }
   }
+  begin_training();
+  save();  // the base model
+}
+
+void Trainer::begin_training() {
   progress_ = {Phase::train, 0, progress_.results_hash, {}, 0};
   optimizer_ = make_optimizer(config_, Phase::train, model_->params());
   rollout_policy_->restart();
   saved_ = false;
-  save();  // the base model
+}
+
+void Trainer::advance() {
+  if (progress_.phase == Phase::pretrain && progress_.step < config_.pretrain.steps) {
+    pretrain_step();
+    return;
+  }
+  if (progress_.phase == Phase::pretrain) { begin_training(); }
+  if (progress_.step >= config_.train.steps) { fail(Exit::usage, fmt::format("the run ends after step {}", config_.train.steps)); }
+  load_reference();
+  train_step();
 }
 
 void Trainer::pretrain_step() {
@@ -196,14 +253,23 @@ void Trainer::pretrain_step() {
   }
   for (const Worked& w : worked) { batch.push_back({w.prompt, w.completion}); }
   const double lr = learning_rate_at(pretrain_schedule(p), progress_.step);
-  const UpdateReport report = update_supervised(*model_, *optimizer_, batch, {1.0, config_.train.tokens_per_micro, false, tokenizer_->vocab_size()}, lr, exec_);
+  LedgerStep line;
+  ledger_s_ = 0;
+  if (observer_.wants_ledger()) { view_.take(model_->params(), exec_); }
+  const UpdateReport report = update_supervised(*model_, *optimizer_, batch, {1.0, config_.train.tokens_per_micro, false, tokenizer_->vocab_size()}, lr, exec_, gradient_hashes(line));
   ++progress_.step;
   saved_ = false;
+  if (observer_.wants_ledger()) {
+    line.bf16_changed = view_.changed(model_->params(), exec_);
+    line.examples = hash_examples(batch);
+    finish_ledger(line);
+  }
   StepRecord record{Phase::pretrain, progress_.step, p.steps, {}, watch.seconds()};
   record.metrics = {{"pretrain/loss", report.loss, "nats", "mean of -log pi over completion tokens"},
                     {"pretrain/grad_norm", report.optimizer.grad_norm, "", "global norm before clipping"},
                     {"pretrain/lr", lr, "per update", "learning rate"},
                     {"perf/tokens_per_s", static_cast<double>(report.micro.tokens) / record.seconds, "tokens/s", "trained tokens over the time of the step"},
+                    {"perf/ledger_s", ledger_s_, "s", "of which: hashes for the ledger"},
                     {"perf/step_s", record.seconds, "s", "wall-clock time of the step"}};
   observer_.step(record);
 }
@@ -245,7 +311,7 @@ void Trainer::train() {
 // The reference policy: a folder, or the weights before the first train step (checkpoint step-000000 is
 // always kept).
 void Trainer::load_reference() {
-  if (!needs_reference(*algorithm_, config_)) { return; }
+  if (reference_ || !needs_reference(*algorithm_, config_)) { return; }
   const std::filesystem::path folder = config_.algorithm.kl_reference.empty() ? checkpoints_ / checkpoint_name({Phase::train, 0, {}, {}, 0})
                                                                               : std::filesystem::path(config_.algorithm.kl_reference);
   reference_ = load_pretrained(folder);
@@ -326,6 +392,7 @@ std::vector<TrainItem> Trainer::freeze_anchors(std::span<Group> groups) {
     for (std::size_t i = 0; i < items.size(); ++i) { items[i].logp_reference = std::move(reference[i]); }
   }
   set_advantages(groups, advantage_options(config_));
+  tripwire::group_advantages(groups, advantage_options(config_));
   if (needs_recomputed(*algorithm_, config_)) {
     auto scores = score(*model_, items, algorithm_->traits().topk);
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -353,6 +420,10 @@ void Trainer::train_step() {
   double kl_loss = 0, entropy_loss = 0;
   double loss = 0, norm = 0, norm_max = 0, lr = 0;
   Index trained_tokens = 0;
+  LedgerStep line;
+  const Stopwatch viewing;
+  view_.take(model_->params(), exec_);
+  ledger_s_ = viewing.seconds();
   for (std::size_t u = 0; u < updates; ++u) {
     lr = learning_rate_at(train_schedule(config_.train), progress_.step * config_.train.updates_per_rollout + static_cast<Index>(u));
     UpdateOptions options;
@@ -360,6 +431,8 @@ void Trainer::train_step() {
     options.micro = {r.temperature, config_.train.tokens_per_micro, true, tokenizer_->vocab_size()};
     options.learning_rate = lr;
     options.expect_ratio_one = u == 0 && rollout_policy_->exact();
+    options.end_tokens = tokenizer_->end_tokens();
+    options.gradients = gradient_hashes(line);
     PolicyMetrics metrics(algorithm_->traits());
     const auto mini = std::span(items).subspan(u * part, part);
     const UpdateReport report = update_policy(*model_, *optimizer_, *algorithm_, mini, options, exec_, metrics, [&](const SequenceOutcome& o) {
@@ -379,6 +452,17 @@ void Trainer::train_step() {
   const double update_s = updating.seconds();
   ++progress_.step;
   saved_ = false;
+  const Stopwatch comparing;
+  line.bf16_changed = view_.changed(model_->params(), exec_);
+  ledger_s_ += comparing.seconds();
+  const auto bf16_changed = static_cast<double>(std::accumulate(line.bf16_changed.begin(), line.bf16_changed.end(), Index{0}));
+  if (observer_.wants_ledger()) {
+    line.examples = hash_examples(groups);
+    line.rollouts = hash_rollouts(groups);
+    line.rewards = hash_rewards(groups);
+    line.advantages = hash_advantages(items);
+    finish_ledger(line);
+  }
 
   const RolloutSummary s = summarize(groups);
   StepRecord record{Phase::train, progress_.step, config_.train.steps, {}, whole.seconds()};
@@ -396,6 +480,7 @@ void Trainer::train_step() {
        {"train/grad_norm", norm, "", "global norm before clipping, mean over the step's updates"},
        {"train/grad_norm_max", norm_max, "", "its maximum over the step's updates"},
        {"train/lr", lr, "per update", "learning rate of the last update"},
+       {"update/bf16_changed_share", bf16_changed / static_cast<double>(model_->params().numel()), "", "weights whose bf16 form the step's updates changed / weights"},
   };
   if (rollout_policy_->exact()) { m.push_back({"audit/logp_ulp_max", 0, "ulp", "largest difference of log pi and log mu on the first update; the run stops unless it is 0"}); }
   if (config_.algorithm.kl_coef > 0 && config_.algorithm.kl_in == "loss") { m.push_back({"train/kl_loss", kl_loss, "", "kl_coef times the aggregated penalty, mean over the step's updates; part of train/loss"}); }
@@ -426,6 +511,7 @@ void Trainer::train_step() {
   }
   m.push_back({"perf/sample_tokens_per_s", static_cast<double>(stats.new_tokens) / sample_s, "tokens/s", "new tokens over the time of sampling"});
   m.push_back({"perf/train_tokens_per_s", static_cast<double>(trained_tokens) / update_s, "tokens/s", "trained tokens, prompts included, over the time of all updates"});
+  m.push_back({"perf/ledger_s", ledger_s_, "s", "of which: hashes for the ledger and the bf16 view"});
   m.push_back({"perf/step_s", record.seconds, "s", "wall-clock time of the step"});
   observer_.rollouts(progress_.step, groups);
   observer_.step(record);

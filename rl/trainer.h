@@ -12,10 +12,12 @@
 #include "rl/checkpoint.h"
 #include "rl/config.h"
 #include "rl/evaluator.h"
+#include "rl/ledger.h"
 #include "rl/policy_update.h"
 #include "rl/problems.h"
 #include "rl/rollout_policy.h"
 #include "rl/schedule.h"
+#include "rl/update_visibility.h"
 
 namespace minirl::rl {
 
@@ -38,6 +40,14 @@ class Observer {
   virtual void rollouts(Index step, std::span<const Group> groups) = 0;
   /// One sequence of one update as the loss saw it, before the weights change. `update` counts from 0.
   virtual void sequence(Index /*step*/, Index /*update*/, const TrainItem& /*item*/, const SequenceOutcome& /*outcome*/) {}
+  /// Of the run; told once, by the Trainer that is made.
+  virtual void tokenizer(const data::Tokenizer& /*tokenizer*/) {}
+  /// Are start() and ledger() wanted? They cost a pass over weights, gradients and moments a step.
+  virtual bool wants_ledger() const { return false; }
+  /// Before the first step of this process: the state that it goes on from.
+  virtual void start(const LedgerStart& /*start*/) {}
+  /// Hashes of a finished step; told before step() and rollouts().
+  virtual void ledger(const LedgerStep& /*step*/) {}
   virtual void evaluation(Index step, const EvalResult& result) = 0;
   /// Is the evaluation of this step on disk already (from before a resume)?
   virtual bool has_evaluation(Index step) = 0;
@@ -48,20 +58,37 @@ class Observer {
 class Trainer {
  public:
   /// `interrupted` is polled between steps and while sampling: 0, or the signal that asks to stop.
-  Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted = {});
+  /// `task`: in place of the one that the config names (a replay without the data files).
+  Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted = {},
+          std::unique_ptr<data::Task> task = {});
 
   /// Continues from the newest whole checkpoint (and says which were skipped and why); from the start if
   /// there is none. Throws Error(usage) if the run is finished or the checkpoint belongs to another config.
   void resume();
+  /// Goes on from this checkpoint. Throws Error(usage) if it is damaged or of another configuration.
+  void restore(const std::filesystem::path& checkpoint);
+  /// One step and nothing else: no evaluation, no checkpoint. After the last pretraining step the next
+  /// one is the first train step. For replays.
+  void advance();
+  /// The state as a checkpoint below `folder`.
+  std::filesystem::path save_to(const std::filesystem::path& folder) const;
+  /// The state as a chain of hashes begins with it.
+  LedgerStart state_hashes();
   /// Runs to the end. On a signal: writes a checkpoint and throws Error(interrupted | terminated).
   void run();
 
   Decoder& model() { return *model_; }
   const data::Tokenizer& tokenizer() const { return *tokenizer_; }
   const Progress& progress() const { return progress_; }
+  const Config& config() const { return config_; }
+  const data::Task& task() const { return *problems_.task; }
+  /// The reference policy, once it is needed and loaded.
+  const Decoder* reference() const { return reference_.get(); }
 
  private:
+  void adopt(const std::filesystem::path& checkpoint, const Progress& progress);
   void pretrain();
+  void begin_training();
   void train();
   void pretrain_step();
   void train_step();
@@ -69,6 +96,8 @@ class Trainer {
   void save();
   void stop_if_asked();
   void load_reference();
+  void finish_ledger(LedgerStep& step);
+  GradientWitness gradient_hashes(LedgerStep& step);
   std::vector<Group> collect_groups(SampleStats& stats);
   std::vector<TrainItem> freeze_anchors(std::span<Group> groups);
   std::vector<SequenceLogp> score(Decoder& model, std::span<const TrainItem> items, Index topk);
@@ -88,6 +117,8 @@ class Trainer {
   Problems problems_;
   RewardOptions reward_;  // a reward command is started once and lives as long as this
   Progress progress_;
+  Bf16View view_;         // of the weights before the step
+  double ledger_s_ = 0;   // seconds of the step that went into hashes
   bool saved_ = false;  // progress_ is on disk
   // Of the last step's dynamic sampling.
   Index groups_offered_ = 0, groups_all_high_ = 0, groups_all_low_ = 0;

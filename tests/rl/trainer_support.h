@@ -11,7 +11,10 @@
 namespace minirl::rl::test {
 
 /// Remembers everything that it is told.
-struct Witness final : Observer {
+struct Witness : Observer {
+  bool hash = false;  // are ledger lines wanted?
+  LedgerStart begin;
+  std::vector<LedgerStep> hashes;
   std::vector<StepRecord> steps;
   std::vector<std::vector<Group>> groups;
   struct Seen {
@@ -20,6 +23,9 @@ struct Witness final : Observer {
     std::vector<TokenResult> results;
   };
   std::vector<Seen> sequences;
+  bool wants_ledger() const override { return hash; }
+  void start(const LedgerStart& s) override { begin = s; }
+  void ledger(const LedgerStep& s) override { hashes.push_back(s); }
   void phase(Phase, Index, Index) override {}
   void step(const StepRecord& record) override { steps.push_back(record); }
   void rollouts(Index, std::span<const Group> g) override { groups.emplace_back(g.begin(), g.end()); }

@@ -81,6 +81,7 @@ int main(int argc, char** argv) {
   minirl::cli::add_prepare(app, chosen);
   minirl::cli::add_explain(app, chosen);
   minirl::cli::add_losslab(app, chosen);
+  minirl::cli::add_replay(app, chosen);
   minirl::cli::add_reproduce(app, chosen);
   minirl::cli::add_verify(app, chosen);
   minirl::cli::add_version(app, chosen);

@@ -48,7 +48,7 @@ TEST_CASE("core/arena: sizes that are no longer asked for do not pile up") {
       taken.emplace_back(arena.take(tokens * width * 4), tokens * width * 4);
     }
     most = std::max(most, arena.stats().live_bytes);
-    CHECK(arena.stats().reserved_bytes <= most + most / 16);
+    CHECK(arena.stats().reserved_bytes <= most + most / 8);
     for (const auto& [block, bytes] : taken) {
       arena.give(block, bytes);
     }

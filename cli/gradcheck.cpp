@@ -1,0 +1,108 @@
+// minirl gradcheck: the gradient of the user's model, batch and loss against differences, in fp64.
+#include <cstdio>
+
+#include "audit/gradcheck_model.h"
+#include "cli/commands.h"
+#include "cli/subject_args.h"
+#include "core/signals.h"
+#include "rl/algorithm_registry.h"
+#include "rl/loss_config.h"
+#include "rl/trainer.h"
+
+namespace minirl::cli {
+namespace {
+
+struct Args {
+  SubjectArgs subject;
+  audit::GradOptions check;
+  Index prompts = 1, completions = 4, tokens = 8;
+  Index drift = 3;
+  bool json = false;
+};
+
+// Does any completion have an advantage? Without one every gradient is 0 and nothing is checked.
+bool any_advantage(const audit::LabBatch& batch) {
+  for (const rl::TrainItem& item : batch.items) {
+    if (item.rollout->advantage != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Exit gradcheck(const Args& args) {
+  OpenedModel opened = open_subject(args.subject);
+  // A small batch: a difference costs a forward pass in fp64.
+  rl::Config& config = opened.loaded.config;
+  config.rollout.group_size = std::min(config.rollout.group_size, args.completions);
+  config.rollout.max_new_tokens = std::min(config.rollout.max_new_tokens, args.tokens);
+  for (const auto& c : rl::loss_conflicts(
+           *rl::make_algorithm(config.algorithm.name, config.algorithm.params), config)) {
+    fail(Exit::usage, c.message, c.hint);
+  }
+  catch_signals();
+  const Exec exec = rl::make_exec(config.runtime);
+  audit::LabOptions lab;
+  lab.prompts = args.prompts;
+  lab.step = opened.step;
+  lab.drift = args.drift;
+  lab.made_rewards = args.subject.model.empty() && config.model.checkpoint.empty();
+  audit::LabBatch batch =
+      audit::make_lab_batch(std::move(opened.model), *opened.tokenizer, opened.loaded, lab, exec);
+  if (!any_advantage(batch)) {
+    // All completions earned the same: rewards by coin flips instead, on fresh weights.
+    const rl::RolloutConfig rollout = config.rollout;
+    opened = open_subject(args.subject);
+    opened.loaded.config.rollout = rollout;
+    lab.made_rewards = true;
+    batch =
+        audit::make_lab_batch(std::move(opened.model), *opened.tokenizer, opened.loaded, lab, exec);
+  }
+  if (!any_advantage(batch)) {
+    fail(Exit::usage, "every advantage of the batch is 0, so every gradient is 0",
+         "take more completions with --completions, or another --set run.seed");
+  }
+  const audit::GradReport report = audit::check_gradients(batch, opened.loaded, args.check, exec,
+                                                          [] { return caught_signal() != 0; });
+  std::fputs((args.json ? audit::gradcheck_json(report) : audit::gradcheck_text(report)).c_str(),
+             stdout);
+  return report.passed() ? Exit::ok : Exit::mismatch;
+}
+
+}  // namespace
+
+void add_gradcheck(CLI::App& app, Chosen& chosen) {
+  auto* command = app.add_subcommand(
+      "gradcheck",
+      "gradients of ops, parameters and loss against fp64 differences, on your model and batch");
+  const auto args = std::make_shared<Args>();
+  add_subject_args(*command, args->subject);
+  command
+      ->add_option("--coordinates", args->check.coordinates,
+                   "derivatives of each parameter tensor: a random direction, the largest "
+                   "gradient, then random weights")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--prompts", args->prompts, "prompts of the batch")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--completions", args->completions,
+                   "completions of a prompt; at most rollout.group_size")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--max-new-tokens", args->tokens,
+                   "longest completion; at most rollout.max_new_tokens")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      ->add_option("--drift", args->drift,
+                   "optimizer updates between the weights that sampled and the checked ones")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command->add_flag("--json", args->json, "one JSON document");
+  command->callback([&chosen, args] { chosen.run = [args] { return gradcheck(*args); }; });
+}
+
+}  // namespace minirl::cli

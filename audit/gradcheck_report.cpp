@@ -142,12 +142,12 @@ std::string gradcheck_text(const GradReport& report) {
   std::string out =
       fmt::format("{}\n{} tokens in fp64; {}\n", report.origin, report.tokens, report.loss);
   const auto line = [&](const GradRow& r, const std::string& name) {
-    return fmt::format("{:<44}{:>7}{:>7}{:>11.1e}  {:<26}{:>14.6g}{:>14.6g}{}\n", name,
+    return fmt::format("{:<48}{:>7}{:>7}{:>11.1e}  {:<26}{:>14.6g}{:>14.6g}{}\n", name,
                        r.coordinates, r.kinks, r.worst, r.where, r.analytic, r.numeric,
                        failed(r, report.threshold) ? "  WRONG" : "");
   };
   const auto head = [](const char* what) {
-    return fmt::format("\n{:<44}{:>7}{:>7}{:>11}  {:<26}{:>14}{:>14}\n", what, "checked", "kinks",
+    return fmt::format("\n{:<48}{:>7}{:>7}{:>11}  {:<26}{:>14}{:>14}\n", what, "checked", "kinks",
                        "worst", "where", "analytic", "numeric");
   };
   out += head("op, alone");
@@ -157,7 +157,7 @@ std::string gradcheck_text(const GradReport& report) {
     }
   }
   for (const std::string& op : report.unchecked) {
-    out += fmt::format("{:<44} no check of its own; it is part of the checks below\n", op);
+    out += fmt::format("{:<48} no check of its own; it is part of the checks below\n", op);
   }
   out += head("loss");
   for (const GradRow& r : report.rows) {

@@ -30,43 +30,43 @@ bool any_advantage(const audit::LabBatch& batch) {
   return false;
 }
 
+// Where all completions earned the same, rewards are coin flips, and where those agree too, the
+// next seed's.
+constexpr std::int64_t kSeeds = 8;
+
 Exit gradcheck(const Args& args) {
-  OpenedModel opened = open_subject(args.subject);
-  // A small batch: a difference costs a forward pass in fp64.
-  rl::Config& config = opened.loaded.config;
-  config.rollout.group_size = std::min(config.rollout.group_size, args.completions);
-  config.rollout.max_new_tokens = std::min(config.rollout.max_new_tokens, args.tokens);
-  for (const auto& c : rl::loss_conflicts(
-           *rl::make_algorithm(config.algorithm.name, config.algorithm.params), config)) {
-    fail(Exit::usage, c.message, c.hint);
-  }
   catch_signals();
-  const Exec exec = rl::make_exec(config.runtime);
-  audit::LabOptions lab;
-  lab.prompts = args.prompts;
-  lab.step = opened.step;
-  lab.drift = args.drift;
-  lab.made_rewards = args.subject.model.empty() && config.model.checkpoint.empty();
-  audit::LabBatch batch =
-      audit::make_lab_batch(std::move(opened.model), *opened.tokenizer, opened.loaded, lab, exec);
-  if (!any_advantage(batch)) {
-    // All completions earned the same: rewards by coin flips instead, on fresh weights.
-    const rl::RolloutConfig rollout = config.rollout;
-    opened = open_subject(args.subject);
-    opened.loaded.config.rollout = rollout;
-    lab.made_rewards = true;
-    batch =
+  for (std::int64_t attempt = 0; attempt < kSeeds; ++attempt) {
+    OpenedModel opened = open_subject(args.subject);
+    rl::Config& config = opened.loaded.config;
+    // A small batch: a difference costs a forward pass in fp64.
+    config.rollout.group_size = std::min(config.rollout.group_size, args.completions);
+    config.rollout.max_new_tokens = std::min(config.rollout.max_new_tokens, args.tokens);
+    config.run.seed += attempt;
+    for (const auto& c : rl::loss_conflicts(
+             *rl::make_algorithm(config.algorithm.name, config.algorithm.params), config)) {
+      fail(Exit::usage, c.message, c.hint);
+    }
+    const Exec exec = rl::make_exec(config.runtime);
+    audit::LabOptions lab;
+    lab.prompts = args.prompts;
+    lab.step = opened.step;
+    lab.drift = args.drift;
+    lab.made_rewards =
+        attempt > 0 || (args.subject.model.empty() && config.model.checkpoint.empty());
+    audit::LabBatch batch =
         audit::make_lab_batch(std::move(opened.model), *opened.tokenizer, opened.loaded, lab, exec);
+    if (!any_advantage(batch)) {
+      continue;
+    }
+    const audit::GradReport report = audit::check_gradients(batch, opened.loaded, args.check, exec,
+                                                            [] { return caught_signal() != 0; });
+    std::fputs((args.json ? audit::gradcheck_json(report) : audit::gradcheck_text(report)).c_str(),
+               stdout);
+    return report.passed() ? Exit::ok : Exit::mismatch;
   }
-  if (!any_advantage(batch)) {
-    fail(Exit::usage, "every advantage of the batch is 0, so every gradient is 0",
-         "take more completions with --completions, or another --set run.seed");
-  }
-  const audit::GradReport report = audit::check_gradients(batch, opened.loaded, args.check, exec,
-                                                          [] { return caught_signal() != 0; });
-  std::fputs((args.json ? audit::gradcheck_json(report) : audit::gradcheck_text(report)).c_str(),
-             stdout);
-  return report.passed() ? Exit::ok : Exit::mismatch;
+  fail(Exit::usage, "every advantage of the batch is 0, so every gradient is 0",
+       "take more completions with --completions");
 }
 
 }  // namespace

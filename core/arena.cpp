@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #if defined(__linux__)
+#include <malloc.h>
 #include <sys/mman.h>
 #endif
 
@@ -16,8 +17,17 @@ constexpr std::size_t kHuge = std::size_t{2} << 20;
 
 std::size_t size_class(std::size_t bytes) {
   const std::size_t least = std::max(bytes, kAlign);
-  const std::size_t quarter = std::max(std::bit_floor(least) / 4, kAlign);
-  return (least + quarter - 1) / quarter * quarter;
+  const std::size_t step = std::max(std::bit_floor(least) / 8, kAlign);
+  return (least + step - 1) / step * step;
+}
+
+// By default the C library moves its threshold up to the largest block that was freed; then freed tensors
+// would stay in its heap, in pieces.
+void give_freed_blocks_to_the_system() {
+#if defined(__GLIBC__)
+  static const int once = ::mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  (void)once;
+#endif
 }
 
 }  // namespace
@@ -35,6 +45,8 @@ std::byte* Arena::take(std::size_t bytes) {
     list.pop_back();
     return block;
   }
+  give_freed_blocks_to_the_system();
+  make_room(size);
   const std::size_t align = size >= kHuge ? kHuge : kAlign;
   void* block = std::aligned_alloc(align, (size + align - 1) / align * align);
   if (block == nullptr) {
@@ -50,6 +62,20 @@ std::byte* Arena::take(std::size_t bytes) {
   stats_.reserved_bytes += size;
   ++stats_.system_calls;
   return static_cast<std::byte*>(block);
+}
+
+// Micro-batches differ in length: without this every size that ever occurred would keep its own blocks.
+void Arena::make_room(std::size_t size) {
+  most_live_ = std::max(most_live_, stats_.live_bytes);
+  const std::size_t allowed = most_live_ + most_live_ / 16;
+  for (auto it = free_.rbegin(); it != free_.rend() && stats_.reserved_bytes + size > allowed; ++it) {
+    auto& [idle, list] = *it;
+    while (!list.empty() && stats_.reserved_bytes + size > allowed) {
+      std::free(list.back());
+      list.pop_back();
+      stats_.reserved_bytes -= idle;
+    }
+  }
 }
 
 void Arena::give(std::byte* block, std::size_t bytes) {

@@ -123,7 +123,7 @@ Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, 
   problems_ = open_problems(config_, *tokenizer_, model_->config().max_positions);
   for (const std::string& note : problems_.notes) { observer_.note(note); }
   rollout_policy_ = std::make_unique<RolloutPolicy>(*model_, mismatch_options(config_), config_.rollout.ema_decay);
-  progress_ = {config_.pretrain.steps > 0 ? Phase::pretrain : Phase::train, 0, loaded_.results_hash(), {}, 0};
+  progress_ = {config_.pretrain.steps > 0 ? Phase::pretrain : Phase::train, 0, loaded_.results_hash(), {}, 0, problems_.task->fingerprint()};
   optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
 }
 
@@ -136,6 +136,11 @@ void Trainer::resume() {
   }
   if (found.progress.results_hash != progress_.results_hash) {
     fail(Exit::usage, fmt::format("checkpoint '{}' belongs to another configuration", found.directory.string()), "resume with the config of the run, or start a new run");
+  }
+  if (!found.progress.problems_hash.empty() && found.progress.problems_hash != progress_.problems_hash) {
+    fail(Exit::usage, fmt::format("the problems of '{}' are not those that the run began with (sha256 {}, checkpoint '{}' has {})", config_.task.name,
+                                  progress_.problems_hash.substr(0, 16), found.directory.string(), found.progress.problems_hash.substr(0, 16)),
+         "put the data files and the tokenizer back as they were, or start a new run with model.checkpoint = this checkpoint");
   }
   if (found.progress.phase == Phase::train && found.progress.step >= config_.train.steps && observer_.has_evaluation(config_.train.steps)) {
     fail(Exit::usage, fmt::format("nothing is left to train: '{}' is the end of this run", found.directory.string()), "raise train.steps in a new run that starts from this checkpoint");
@@ -177,7 +182,7 @@ void Trainer::pretrain() {
     pretrain_step();
     if (config_.checkpoint.pretrain_every > 0 && progress_.step % config_.checkpoint.pretrain_every == 0 && progress_.step < config_.pretrain.steps) { save(); }
   }
-  progress_ = {Phase::train, 0, progress_.results_hash, {}, 0};
+  progress_ = {Phase::train, 0, progress_.results_hash, {}, 0, progress_.problems_hash};
   optimizer_ = make_optimizer(config_, Phase::train, model_->params());
   rollout_policy_->restart();
   saved_ = false;
@@ -246,7 +251,7 @@ void Trainer::train() {
 // always kept).
 void Trainer::load_reference() {
   if (!needs_reference(*algorithm_, config_)) { return; }
-  const std::filesystem::path folder = config_.algorithm.kl_reference.empty() ? checkpoints_ / checkpoint_name({Phase::train, 0, {}, {}, 0})
+  const std::filesystem::path folder = config_.algorithm.kl_reference.empty() ? checkpoints_ / checkpoint_name({Phase::train, 0, {}, {}, 0, {}})
                                                                               : std::filesystem::path(config_.algorithm.kl_reference);
   reference_ = load_pretrained(folder);
   if (reference_->config().vocab_size < tokenizer_->vocab_size()) {

@@ -1,5 +1,8 @@
 # Reads the event files of a run with TensorBoard's own loader and compares every scalar with
 # metrics.jsonl. Needs `pip install tensorboard`. Usage: event_files.py runs/NAME
+# Seen with tensorboard 2.21.0 on a run of 6 pretraining and 4 train steps with TRL's names, and again
+# after its last checkpoint was removed and the run resumed (two event files):
+#   79 tags, 317 points; missing 0, extra 0, different 0
 import json
 import math
 import struct

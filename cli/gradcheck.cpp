@@ -7,6 +7,7 @@
 #include "core/signals.h"
 #include "rl/algorithm_registry.h"
 #include "rl/loss_config.h"
+#include "rl/memory_plan.h"
 #include "rl/trainer.h"
 
 namespace minirl::cli {
@@ -30,6 +31,19 @@ bool any_advantage(const audit::LabBatch& batch) {
   return false;
 }
 
+// The f32 model with its drift (weights, gradients, two moments), and weights and gradients in
+// fp64.
+void require_room(const Decoder& model) {
+  const Index needed = model.params().numel() * (4 * 4 + 2 * 8);
+  const Index available = rl::available_memory();
+  if (available > 0 && needed > available) {
+    fail(Exit::out_of_memory,
+         fmt::format("the check needs about {}, there are {}", rl::binary_bytes(needed),
+                     rl::binary_bytes(available)),
+         "check a smaller model of the same family: --config with model.num_layers, hidden_size");
+  }
+}
+
 // Where all completions earned the same, rewards are coin flips, and where those agree too, the
 // next seed's.
 constexpr std::int64_t kSeeds = 8;
@@ -38,6 +52,7 @@ Exit gradcheck(const Args& args) {
   catch_signals();
   for (std::int64_t attempt = 0; attempt < kSeeds; ++attempt) {
     OpenedModel opened = open_subject(args.subject);
+    require_room(*opened.model);
     rl::Config& config = opened.loaded.config;
     // A small batch: a difference costs a forward pass in fp64.
     config.rollout.group_size = std::min(config.rollout.group_size, args.completions);

@@ -148,6 +148,11 @@ struct RuntimeConfig {
   std::string progress = "auto";  // auto | line | plain | off
   std::string packed_weights = "keep";   // keep | each-use: memory for time; changes no bit
   std::string memory_check = "refuse";   // refuse | warn | off
+  bool tensorboard = true;               // write events.out.tfevents.*
+};
+
+struct AuditConfig {
+  std::string metric_aliases = "none";  // none | verl | trl
 };
 
 struct Config {
@@ -164,6 +169,7 @@ struct Config {
   EvalConfig eval;
   CheckpointConfig checkpoint;
   RuntimeConfig runtime;
+  AuditConfig audit;
 
   Index completions_per_step() const { return rollout.prompts_per_step * rollout.group_size; }
   Index horizon() const {

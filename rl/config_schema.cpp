@@ -283,6 +283,14 @@ void bind(Schema& s, Config& c) {
   s.field("memory_check", &c.runtime.memory_check, {"refuse", "warn", "off"},
           "what happens when a run will need more memory than there is")
       .no_effect_on_results();
+  s.field("tensorboard", &c.runtime.tensorboard,
+          "write the metrics as TensorBoard event files too")
+      .no_effect_on_results();
+
+  s.table("audit", "what is recorded besides; nothing here changes a bit of the results");
+  s.field("metric_aliases", &c.audit.metric_aliases, {"none", "verl", "trl"},
+          "metrics once more under the names of another tool")
+      .no_effect_on_results();
   bind_instead(s);
 }
 

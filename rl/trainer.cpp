@@ -357,6 +357,7 @@ void Trainer::train_step() {
   std::vector<Metric> first, last;
   double kl_loss = 0, entropy_loss = 0;
   double loss = 0, norm = 0, norm_max = 0, lr = 0;
+  std::uint32_t first_ulp = 0;
   Index trained_tokens = 0;
   for (std::size_t u = 0; u < updates; ++u) {
     lr = learning_rate_at(train_schedule(config_.train), progress_.step * config_.train.updates_per_rollout + static_cast<Index>(u));
@@ -370,6 +371,7 @@ void Trainer::train_step() {
     const UpdateReport report = update_policy(*model_, *optimizer_, *algorithm_, mini, options, exec_, metrics, [&](const SequenceOutcome& o) {
       observer_.sequence(progress_.step + 1, static_cast<Index>(u), mini[o.index], o);
     });
+    if (u == 0) { first_ulp = report.logp_ulp_max; }
     rollout_policy_->updated();
     all.merge(metrics);
     if (u == 0 && !rollout_policy_->exact()) { first = metrics.finish(); }
@@ -390,6 +392,7 @@ void Trainer::train_step() {
   auto& m = record.metrics;
   m = {{"reward/mean", s.reward_mean, "", "mean over the step's completions, after truncation rules"},
        {"reward/std", s.reward_std, "", "over the step's completions, n - 1"},
+       {"reward/group_std_mean", s.group_std_mean, "", "standard deviation of the rewards of a group, n - 1, mean over groups"},
        {"rollout/length_mean", s.length_mean, "tokens", "end token included"},
        {"rollout/length_max", s.length_max, "tokens", ""},
        {"rollout/truncated_frac", s.truncated_frac, "", "completions without an end token / completions"},
@@ -402,7 +405,7 @@ void Trainer::train_step() {
        {"train/grad_norm_max", norm_max, "", "its maximum over the step's updates"},
        {"train/lr", lr, "per update", "learning rate of the last update"},
   };
-  if (rollout_policy_->exact()) { m.push_back({"audit/logp_ulp_max", 0, "ulp", "largest difference of log pi and log mu on the first update; the run stops unless it is 0"}); }
+  m.push_back({"audit/logp_ulp_max", static_cast<double>(first_ulp), "ulp", "largest distance of log pi and log mu, in fp32 numbers, over the trained tokens of the first update"});
   if (config_.algorithm.kl_coef > 0 && config_.algorithm.kl_in == "loss") { m.push_back({"train/kl_loss", kl_loss, "", "kl_coef times the aggregated penalty, mean over the step's updates; part of train/loss"}); }
   if (config_.algorithm.kl_coef > 0 && config_.algorithm.kl_in == "reward") { m.push_back({"reward/kl_penalty_mean", s.kl_penalty_mean, "", "mean over completions of what was subtracted from the reward before advantages"}); }
   if (config_.algorithm.entropy_coef != 0) { m.push_back({"train/entropy_loss", entropy_loss, "", "-entropy_coef times the aggregated entropy, mean over the step's updates; part of train/loss"}); }

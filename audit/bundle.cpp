@@ -25,7 +25,8 @@ constexpr const char* kExamples = "examples.jsonl";
 /// Problems by their number in the run.
 class BundledTask final : public data::Task {
  public:
-  explicit BundledTask(std::map<Index, data::Example> examples) : examples_(std::move(examples)) {}
+  BundledTask(std::map<Index, data::Example> examples, std::string fingerprint)
+      : examples_(std::move(examples)), fingerprint_(std::move(fingerprint)) {}
   data::Example train_example(std::uint64_t, Index index) const override {
     const auto found = examples_.find(index);
     if (found == examples_.end()) {
@@ -44,9 +45,11 @@ class BundledTask final : public data::Task {
   Index prompt_bytes_max() const override { return 0; }
   Index completion_bytes_max() const override { return 0; }
   bool from_files() const override { return true; }
+  std::string fingerprint() const override { return fingerprint_; }
 
  private:
   std::map<Index, data::Example> examples_;
+  std::string fingerprint_;  // of all problems of the run, as its checkpoint has it
 };
 
 Json to_json(Index index, const data::Example& e) {
@@ -225,7 +228,8 @@ std::unique_ptr<data::Task> bundled_task(const fs::path& root) {
     }
     begin = end + 1;
   }
-  return std::make_unique<BundledTask>(std::move(examples));
+  return std::make_unique<BundledTask>(
+      std::move(examples), rl::newest_checkpoint(root / "checkpoints").progress.problems_hash);
 }
 
 }  // namespace minirl::audit

@@ -32,7 +32,8 @@ Var Tape::leaf(Tensor value) {
   return {std::move(value), static_cast<int>(nodes_.size()) - 1};
 }
 
-Var Tape::record(std::string_view op, Tensor value, std::initializer_list<Var> inputs, Backward backward) {
+Var Tape::record(std::string_view op, Tensor value, std::initializer_list<Var> inputs, Backward backward, std::string_view place) {
+  if (witness_) { witness_(op, place, value); }
   if (!recording_) { return {std::move(value), -1}; }
   Node node{op, value.shape(), value.dtype(), {}, std::move(backward), {}};
   for (const Var& v : inputs) { node.inputs.push_back(v.node); }

@@ -46,8 +46,13 @@ class Tape {
   /// dout: gradient of the op's output, which the closure may overwrite; inputs: one slot an input.
   using Backward = std::function<void(Tensor dout, std::span<GradSlot> inputs)>;
 
+  /// Sees the output of every op as it is computed, recording or not: for audits. `place` names the parameter
+  /// that the op used; empty for ops without one. Must copy what it keeps: some ops work in place.
+  using Witness = std::function<void(std::string_view op, std::string_view place, const Tensor& value)>;
+  void watch(Witness witness) { witness_ = std::move(witness); }
+
   /// Puts an op on the tape. `op` must outlive the tape (a literal).
-  Var record(std::string_view op, Tensor value, std::initializer_list<Var> inputs, Backward backward);
+  Var record(std::string_view op, Tensor value, std::initializer_list<Var> inputs, Backward backward, std::string_view place = {});
   /// A leaf whose gradient can be read with grad() after backward().
   Var leaf(Tensor value);
 
@@ -70,6 +75,7 @@ class Tape {
   bool recording_;
   Exec exec_;
   std::vector<Node> nodes_;
+  Witness witness_;  // empty: nobody watches
 };
 
 }  // namespace minirl

@@ -31,6 +31,7 @@ void add_report(CLI::App& app, Chosen& chosen);
 void add_reward(CLI::App& app, Chosen& chosen);
 void add_tokenize(CLI::App& app, Chosen& chosen);
 void add_explain(CLI::App& app, Chosen& chosen);
+void add_gradcheck(CLI::App& app, Chosen& chosen);
 void add_losslab(CLI::App& app, Chosen& chosen);
 void add_reproduce(CLI::App& app, Chosen& chosen);
 void add_verify(CLI::App& app, Chosen& chosen);

@@ -1,8 +1,13 @@
 // minirl convert: a Hugging Face directory with weights of another type or other files.
 #include <cstdio>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "core/files.h"
+#include "core/signals.h"
 #include "model/convert.h"
 
 namespace minirl::cli {
@@ -19,7 +24,13 @@ Exit convert(const ConvertArgs& args) {
   }
   options.max_shard_bytes = parse_bytes(args.shard, "--max-shard-size");
   options.tied_head = tied_head_from_name(args.tied_head);
+  catch_signals();
   options.progress = byte_progress("converting");
+  const auto tokenizer = std::filesystem::path(args.in) / "tokenizer.json";
+  if (std::filesystem::exists(tokenizer) && !nlohmann::json::accept(read_file(tokenizer))) {
+    fail(Exit::usage, fmt::format("'{}' is not JSON", tokenizer.string()),
+         "the file is damaged: download it again, or take it away to convert the weights alone");
+  }
   convert_directory(args.in, args.out, options);
   const Weights weights(args.out);
   std::fputs(fmt::format("{}: {} tensors, {} bytes in {} file{}\n", args.out,

@@ -8,6 +8,7 @@
 #include "cli/config_args.h"
 #include "cli/progress.h"
 #include "core/files.h"
+#include "core/signals.h"
 #include "data/tokenizer.h"
 #include "model/convert.h"
 #include "model/family.h"
@@ -60,6 +61,7 @@ Exit init(const InitArgs& args) {
   options.seed = static_cast<std::uint64_t>(args.seed);
   options.type = weights_type_from_name(args.dtype);
   options.max_shard_bytes = parse_bytes(args.shard, "--max-shard-size");
+  catch_signals();
   options.progress = byte_progress("writing");
   const auto bytes = static_cast<std::size_t>(model_parameter_count(config)) * size_of(options.type);
   require_disk_space(args.out, bytes);

@@ -42,6 +42,11 @@ Json config_report(const std::string& directory) {
   return out;
 }
 
+/// Everything is shown, but a script must notice that the directory cannot be used.
+Exit verdict(const Json& doc) {
+  return doc["config"].contains("problem") ? Exit::usage : Exit::ok;
+}
+
 Exit inspect(const InspectArgs& args) {
   const Weights weights(args.directory);
   Json doc = {{"directory", args.directory}, {"config", config_report(args.directory)}};
@@ -76,7 +81,7 @@ Exit inspect(const InspectArgs& args) {
   if (args.json) {
     doc["list"] = std::move(tensors);
     std::fputs((doc.dump(2, ' ', false, Json::error_handler_t::replace) + "\n").c_str(), stdout);
-    return Exit::ok;
+    return verdict(doc);
   }
   std::size_t width = 4;
   for (const Json& row : tensors) {
@@ -106,7 +111,7 @@ Exit inspect(const InspectArgs& args) {
              ? fmt::format("minirl cannot load it: {}\n", config["problem"].get<std::string>())
              : fmt::format("{}: {}\n", config["family"].get<std::string>(), config.dump());
   std::fputs(out.c_str(), stdout);
-  return Exit::ok;
+  return verdict(doc);
 }
 
 }  // namespace

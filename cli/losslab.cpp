@@ -76,6 +76,7 @@ Exit losslab(const LabArgs& args) {
   }
   const Index vocabulary = opened.tokenizer->vocab_size();
   if (options.topk > vocabulary) { fail(Exit::usage, fmt::format("topk = {} is more than the {} ids of the vocabulary", options.topk, vocabulary), "lower it with --loss NAME:topk=K"); }
+  if (!args.out.empty()) { make_directory(args.out, Exit::usage); }  // before the work, not after it
   catch_signals();
   const Exec exec = rl::make_exec(opened.loaded.config.runtime);
   const double bytes = static_cast<double>(opened.model->params().numel()) * 4 * static_cast<double>(losses.size());
@@ -85,7 +86,6 @@ Exit losslab(const LabArgs& args) {
   std::fputs((args.json ? audit::lab_json(report) : audit::lab_text(report)).c_str(), stdout);
   if (!args.out.empty()) {
     const std::filesystem::path out(args.out);
-    make_directory(out);
     write_file_atomic(out / "losslab.json", audit::lab_json(report));
     write_file_atomic(out / "losslab.csv", audit::lab_csv(report, *opened.tokenizer));
     write_file_atomic(out / "losslab.html", audit::lab_html(report, *opened.tokenizer));

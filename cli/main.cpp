@@ -80,6 +80,7 @@ int main(int argc, char** argv) {
   minirl::cli::add_tokenize(app, chosen);
   minirl::cli::add_prepare(app, chosen);
   minirl::cli::add_explain(app, chosen);
+  minirl::cli::add_gradcheck(app, chosen);
   minirl::cli::add_losslab(app, chosen);
   minirl::cli::add_replay(app, chosen);
   minirl::cli::add_reproduce(app, chosen);

@@ -21,6 +21,10 @@ struct Args {
 
 Exit prepare(const Args& args) {
   const rl::RewardInfo& reward = rl::Rewards::find("reward", args.reward);
+  if (reward.of_form) {
+    fail(Exit::usage, fmt::format("the reward '{}' reads no gold answer", args.reward),
+         "name the reward that the run will use for answers, such as math");
+  }
   data::PrepareOptions options;
   options.name = args.name;
   options.inputs.assign(args.inputs.begin(), args.inputs.end());
@@ -34,7 +38,8 @@ Exit prepare(const Args& args) {
   }
   const data::Prepared done = data::prepare(options);
   if (done.train.empty() && done.eval.empty()) {
-    fail(Exit::data, "no problem is left", "all rows were dropped");
+    fail(Exit::data, "no problem is left",
+         done.rows == 0 ? "the files are empty" : "all rows were dropped");
   }
   const std::filesystem::path out(args.out);
   make_directory(out, Exit::usage);

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 struct Args {
   std::string text, save, tokenizer, jsonl, invalid = "replace", chat = "auto";
   std::vector<Token> ids;
-  bool no_thinking = false, plain = false, special = false, skip = false, time = false;
+  bool has_text = false, no_thinking = false, plain = false, special = false, skip = false, time = false;
 };
 
 std::unique_ptr<data::Tokenizer> open_tokenizer(const std::string& where) {
@@ -202,6 +202,14 @@ void convert_lines(const data::Tokenizer& tokenizer, Encoder& encoder, const Arg
 }
 
 Exit tokenize(const Args& args) {
+  const int asked = int{args.has_text} + int{!args.ids.empty()} + int{!args.jsonl.empty()} +
+                    int{!args.save.empty()};
+  if (asked != 1) {
+    fail(Exit::usage,
+         asked == 0 ? "there is nothing to tokenize"
+                    : "TEXT, --ids, --jsonl and --save are four different things to do",
+         "give one of them; minirl tokenize --help");
+  }
   const Stopwatch watch;
   const auto tokenizer = open_tokenizer(args.tokenizer);
   if (args.time) {
@@ -216,6 +224,12 @@ Exit tokenize(const Args& args) {
   if (!args.jsonl.empty()) {
     convert_lines(*tokenizer, encoder, args);
   } else if (!args.ids.empty()) {
+    for (const Token id : args.ids) {
+      if (id < 0 || id >= tokenizer->vocab_size()) {
+        fail(Exit::usage, fmt::format("--ids: {} is not an id of this tokenizer", id),
+             fmt::format("ids are 0 to {}", tokenizer->vocab_size() - 1));
+      }
+    }
     std::fputs((tokenizer->decode(args.ids, args.skip) + "\n").c_str(), stdout);
   } else {
     const auto ids = encoder.encode(args.text, "TEXT");
@@ -231,7 +245,7 @@ void add_tokenize(CLI::App& app, Chosen& chosen) {
   auto* command = app.add_subcommand(
       "tokenize", "token ids of a text or of a JSONL file, and back; or save a tokenizer's files");
   const auto args = std::make_shared<Args>();
-  command->add_option("TEXT", args->text, "the text");
+  const auto* text = command->add_option("TEXT", args->text, "the text");
   command
       ->add_option("--tokenizer", args->tokenizer,
                    "a Hugging Face folder or a tokenizer.json; default: the built-in bytes")
@@ -264,7 +278,10 @@ void add_tokenize(CLI::App& app, Chosen& chosen) {
       ->add_option("--save", args->save,
                    "write tokenizer.json and tokenizer_config.json into this folder")
       ->type_name("FOLDER");
-  command->callback([&chosen, args] { chosen.run = [args] { return tokenize(*args); }; });
+  command->callback([&chosen, args, text] {
+    args->has_text = text->count() > 0;
+    chosen.run = [args] { return tokenize(*args); };
+  });
 }
 
 }  // namespace minirl::cli

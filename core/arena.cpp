@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #if defined(__linux__)
+#include <malloc.h>
 #include <sys/mman.h>
 #endif
 
@@ -16,8 +17,17 @@ constexpr std::size_t kHuge = std::size_t{2} << 20;
 
 std::size_t size_class(std::size_t bytes) {
   const std::size_t least = std::max(bytes, kAlign);
-  const std::size_t quarter = std::max(std::bit_floor(least) / 4, kAlign);
-  return (least + quarter - 1) / quarter * quarter;
+  const std::size_t step = std::max(std::bit_floor(least) / 8, kAlign);
+  return (least + step - 1) / step * step;
+}
+
+// By default the C library moves its threshold up to the largest block that was freed; then freed tensors
+// would stay in its heap, in pieces.
+void give_freed_blocks_to_the_system() {
+#if defined(__GLIBC__)
+  static const int once = ::mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  (void)once;
+#endif
 }
 
 }  // namespace
@@ -27,14 +37,10 @@ Arena::~Arena() { trim(); }
 std::byte* Arena::take(std::size_t bytes) {
   const std::size_t size = size_class(bytes);
   std::lock_guard<std::mutex> lock(mutex_);
-  stats_.live_bytes += size;
-  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.live_bytes);
-  auto& list = free_[size];
-  if (!list.empty()) {
-    std::byte* block = list.back();
-    list.pop_back();
-    return block;
-  }
+  if (std::byte* block = reuse(size)) { return block; }
+  add_live(size);
+  give_freed_blocks_to_the_system();
+  make_room(size);
   const std::size_t align = size >= kHuge ? kHuge : kAlign;
   void* block = std::aligned_alloc(align, (size + align - 1) / align * align);
   if (block == nullptr) {
@@ -52,9 +58,45 @@ std::byte* Arena::take(std::size_t bytes) {
   return static_cast<std::byte*>(block);
 }
 
+void Arena::add_live(std::size_t size) {
+  stats_.live_bytes += size;
+  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.live_bytes);
+  most_live_ = std::max(most_live_, stats_.live_bytes);
+}
+
+std::byte* Arena::reuse(std::size_t size) {
+  for (auto it = free_.lower_bound(size); it != free_.end() && it->first <= size + size / 2; ++it) {
+    auto& [found, list] = *it;
+    if (list.empty()) { continue; }
+    std::byte* block = list.back();
+    list.pop_back();
+    if (found != size) { larger_.emplace(block, found); }
+    add_live(found);
+    return block;
+  }
+  return nullptr;
+}
+
+// Micro-batches differ in length: without this every size that ever occurred would keep its own blocks.
+void Arena::make_room(std::size_t size) {
+  const std::size_t allowed = most_live_ + most_live_ / 8;
+  for (auto it = free_.rbegin(); it != free_.rend() && stats_.reserved_bytes + size > allowed; ++it) {
+    auto& [idle, list] = *it;
+    while (!list.empty() && stats_.reserved_bytes + size > allowed) {
+      std::free(list.back());
+      list.pop_back();
+      stats_.reserved_bytes -= idle;
+    }
+  }
+}
+
 void Arena::give(std::byte* block, std::size_t bytes) {
-  const std::size_t size = size_class(bytes);
+  std::size_t size = size_class(bytes);
   std::lock_guard<std::mutex> lock(mutex_);
+  if (const auto found = larger_.find(block); found != larger_.end()) {
+    size = found->second;
+    larger_.erase(found);
+  }
   stats_.live_bytes -= size;
   free_[size].push_back(block);
 }

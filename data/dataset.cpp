@@ -121,6 +121,10 @@ std::string answer_text(const Json& value) {
 void for_each_row(const fs::path& path, const std::function<bool(const std::string&)>& wanted,
                   const RowFunction& row, const BadLineFunction& bad_line) {
   std::error_code error;
+  if (fs::is_directory(path, error)) {
+    fail(Exit::usage, fmt::format("'{}' is a folder, not a file of problems", path.string()),
+         "name a .jsonl or .parquet file in it");
+  }
   if (!fs::is_regular_file(path, error)) {
     fail(Exit::usage, fmt::format("there is no file '{}'", path.string()),
          "paths are relative to the folder that minirl runs in");

@@ -153,6 +153,8 @@ std::string answer_of(const Json& row, AnswerForm form) {
   std::string text = answer != nullptr ? answer_text(*answer) : "";
   if (form == AnswerForm::hashes && text.find("####") != std::string::npos) {
     text = behind_hashes(text);
+  } else if (form == AnswerForm::hashes && text.find_first_of("\n ") != std::string::npos) {
+    throw BadRow{"a worked answer without \"####\" before the final one"};  // one word is the answer itself
   }
   if (text.empty() && form == AnswerForm::boxed) {
     const Json* solution = member(row, {"solution", "Solution"});
@@ -297,7 +299,7 @@ class Collector {
       fail(Exit::usage,
            fmt::format("{} problems are to be held out, but there are {}", options_.eval_count,
                        size),
-           "lower --eval-count");
+           fmt::format("say how many: --eval-count={} (-1: all), or name a file of held-out ones: --eval-in", size / 5));
     }
     std::vector<Problem*> by_hash = kept;
     std::sort(by_hash.begin(), by_hash.end(),

@@ -37,6 +37,9 @@ class Task {
   virtual Index drop(const std::function<bool(const Example&)>& unusable);
   /// What was read and what was left out, for the log.
   virtual std::vector<std::string> notes() const { return {}; }
+  /// SHA-256 over all problems in their order, after drop(); empty for tasks that no file enters, whose
+  /// problems the configuration alone decides.
+  virtual std::string fingerprint() const { return {}; }
 };
 
 /// One problem in this many is held out for evaluation.

@@ -129,6 +129,7 @@ fs::path save_checkpoint(const fs::path& checkpoints, const Progress& progress, 
                       {"examples", progress.examples},
                       {"optimizer_steps", optimizer.steps()},
                       {"results_hash", progress.results_hash},
+                      {"problems_hash", progress.problems_hash},
                       {"weights_hash", model.params().hash()},
                       {"files", files}};
     write_file_atomic(temporary / "progress.json", doc.dump(2) + "\n");
@@ -153,7 +154,7 @@ Progress verify_checkpoint(const fs::path& directory) {
     if (doc.at("format").get<int>() != kFormatVersion) { bad(fmt::format("its format is {}, this program reads {}", doc.at("format").get<int>(), kFormatVersion)); }
     const auto phase = doc.at("phase").get<std::string>();
     if (phase != "pretrain" && phase != "train") { bad(fmt::format("progress.json names an unknown phase '{}'", phase)); }
-    p = {phase == "pretrain" ? Phase::pretrain : Phase::train, doc.at("step").get<Index>(), doc.at("results_hash").get<std::string>(), doc.at("weights_hash").get<std::string>(), doc.at("examples").get<Index>()};
+    p = {phase == "pretrain" ? Phase::pretrain : Phase::train, doc.at("step").get<Index>(), doc.at("results_hash").get<std::string>(), doc.at("weights_hash").get<std::string>(), doc.at("examples").get<Index>(), doc.value("problems_hash", std::string())};
     for (const auto& [name, want] : doc.at("files").items()) {
       const fs::path file = directory / name;
       if (fs::path(name).filename() != name || !fs::is_regular_file(file)) { bad(fmt::format("{} is missing", name)); }

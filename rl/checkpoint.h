@@ -24,6 +24,7 @@ struct Progress {
   std::string results_hash;       // of the config keys that decide results
   std::string weights_hash;       // SHA-256 of the parameters, checked after loading
   Index examples = 0;             // training examples used so far (more than steps * prompts under dynamic sampling)
+  std::string problems_hash;      // of the data files' problems (data::Task::fingerprint); empty: none, or not recorded
 };
 
 /// "pretrain-000200" or "step-000040".

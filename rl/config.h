@@ -142,19 +142,20 @@ struct CheckpointConfig {
   Index keep = 2;              // newest checkpoints kept; 0: all
 };
 
-/// What a run writes down for those who check it, beside the ledger.
-struct AuditConfig {
-  std::string trail = "none";  // none | sample | all: tokens/
-  Index trail_every = 1;       // train steps between trails
-  Index trail_sequences = 8;   // sample: completions a step
-};
-
 struct RuntimeConfig {
   int threads = 0;                // 0: every core
   std::string simd = "auto";      // auto | portable | avx2 | avx512
   std::string progress = "auto";  // auto | line | plain | off
   std::string packed_weights = "keep";   // keep | each-use: memory for time; changes no bit
   std::string memory_check = "refuse";   // refuse | warn | off
+  bool tensorboard = true;               // write events.out.tfevents.*
+};
+
+struct AuditConfig {
+  std::string metric_aliases = "none";  // none | verl | trl
+  std::string trail = "none";           // none | sample | all: tokens/
+  Index trail_every = 1;                // train steps between trails
+  Index trail_sequences = 8;            // sample: completions a step
 };
 
 struct Config {
@@ -170,8 +171,8 @@ struct Config {
   RewardConfig reward;
   EvalConfig eval;
   CheckpointConfig checkpoint;
-  AuditConfig audit;
   RuntimeConfig runtime;
+  AuditConfig audit;
 
   Index completions_per_step() const { return rollout.prompts_per_step * rollout.group_size; }
   Index horizon() const {

@@ -268,16 +268,6 @@ void bind(Schema& s, Config& c) {
   s.field("keep", &c.checkpoint.keep, kCountOrNone, "newest checkpoints kept; 0: all")
       .no_effect_on_results();
 
-  s.table("audit", "what a run writes down for those who check it, beside the ledger");
-  s.field("trail", &c.audit.trail, {"none", "sample", "all"},
-          "every token of the loss with its reasons, in tokens/: of no, some or all completions")
-      .no_effect_on_results();
-  s.field("trail_every", &c.audit.trail_every, kCount, "train steps between trails")
-      .no_effect_on_results();
-  s.field("trail_sequences", &c.audit.trail_sequences, kCount,
-          "sample: completions of each such step, chosen by the seed")
-      .no_effect_on_results();
-
   s.table("runtime", "how it runs; nothing here changes a bit of the results");
   s.field("threads", &c.runtime.threads, between(0, 1024), "0: one a core, or MINIRL_THREADS")
       .no_effect_on_results();
@@ -292,6 +282,22 @@ void bind(Schema& s, Config& c) {
       .no_effect_on_results();
   s.field("memory_check", &c.runtime.memory_check, {"refuse", "warn", "off"},
           "what happens when a run will need more memory than there is")
+      .no_effect_on_results();
+  s.field("tensorboard", &c.runtime.tensorboard,
+          "write the metrics as TensorBoard event files too")
+      .no_effect_on_results();
+
+  s.table("audit", "what is recorded besides; nothing here changes a bit of the results");
+  s.field("metric_aliases", &c.audit.metric_aliases, {"none", "verl", "trl"},
+          "metrics once more under the names of another tool")
+      .no_effect_on_results();
+  s.field("trail", &c.audit.trail, {"none", "sample", "all"},
+          "every token of the loss with its reasons, in tokens/: of no, some or all completions")
+      .no_effect_on_results();
+  s.field("trail_every", &c.audit.trail_every, kCount, "train steps between trails")
+      .no_effect_on_results();
+  s.field("trail_sequences", &c.audit.trail_sequences, kCount,
+          "sample: completions of each such step, chosen by the seed")
       .no_effect_on_results();
   bind_instead(s);
 }

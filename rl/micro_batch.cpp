@@ -49,7 +49,7 @@ Prepared prepare(std::span<const ScoredSequence> sequences, Index topk, const Ex
   return p;
 }
 
-ops::LogProbOptions head_options(const MicroBatchOptions& o, const Prepared& p) { return {o.temperature, o.entropy, o.vocabulary, 0, p.topk_ids, p.topk_logp}; }
+ops::LogProbOptions head_options(const MicroBatchOptions& o, const Prepared& p) { return {o.temperature, o.entropy, o.vocabulary, o.chunk_rows, p.topk_ids, p.topk_logp}; }
 
 // (T, K) of sequence s.
 std::span<const float> topk_part(const Prepared& p, std::size_t s, Index topk) {
@@ -87,6 +87,7 @@ MicroBatchReport accumulate_gradients(Decoder& model, const Exec& exec, std::spa
   for (const auto& [begin, end] : cut_micro_batches(sequences, options.tokens_per_micro)) {
     const Prepared p = prepare(sequences.subspan(begin, end - begin), options.topk, exec);
     Tape tape(true, exec);
+    tape.watch(options.witness);
     const Var logp = model.token_logp({tape, nullptr}, p.batch, p.rows, p.targets, head_options(options, p));
     Tensor seed = Tensor::zeros(logp.value.shape(), DType::f32, exec);
     const Index m = p.targets.numel();
@@ -112,6 +113,7 @@ std::vector<SequenceLogp> score_sequences(Decoder& model, const Exec& exec, std:
   for (const auto& [begin, end] : cut_micro_batches(sequences, options.tokens_per_micro)) {
     const Prepared p = prepare(sequences.subspan(begin, end - begin), options.topk, exec);
     Tape tape(false, exec);
+    tape.watch(options.witness);
     const Var logp = model.token_logp({tape, nullptr}, p.batch, p.rows, p.targets, head_options(options, p));
     const auto values = logp.value.span<float>();
     for (std::size_t s = 0; s < end - begin; ++s) {
@@ -129,6 +131,7 @@ std::vector<std::vector<double>> score_sequences_f64(Decoder& model, const Exec&
   for (const auto& [begin, end] : cut_micro_batches(sequences, options.tokens_per_micro)) {
     const Prepared p = prepare(sequences.subspan(begin, end - begin), 0, exec);
     Tape tape(false, exec);
+    tape.watch(options.witness);
     const Var logp = model.token_logp({tape, nullptr}, p.batch, p.rows, p.targets, head_options(options, p));
     const auto values = logp.value.span<double>();
     for (std::size_t s = 0; s < end - begin; ++s) { out.emplace_back(values.begin() + p.offset[s], values.begin() + p.offset[s + 1]); }

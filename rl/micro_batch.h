@@ -23,6 +23,8 @@ struct MicroBatchOptions {
   bool entropy = false;
   Index vocabulary = 0;
   Index topk = 0;  // K of ScoredSequence::topk_ids
+  Index chunk_rows = 0;  // ops::LogProbOptions: a memory setting, changes no bit
+  Tape::Witness witness = {};  // of every op, for audits
 };
 
 /// Ranges [begin, end) of sequences whose tokens fit the budget, in order. Throws Error(usage) when one

@@ -2,10 +2,19 @@
 
 #include <algorithm>
 
+#include "core/ulp.h"
 #include "rl/tripwires.h"
 
 namespace minirl::rl {
 namespace {
+
+std::uint32_t largest_ulp(std::span<const float> a, std::span<const float> b) {
+  std::uint32_t largest = 0;
+  for (std::size_t t = 0; t < a.size(); ++t) { largest = std::max(largest, ulp_distance(a[t], b[t])); }
+  return largest;
+}
+
+}  // namespace
 
 // (T) is the sampled token among the K recorded ids?
 std::vector<std::uint8_t> topk_has_sampled(const Rollout& rollout, Index topk) {
@@ -19,6 +28,45 @@ std::vector<std::uint8_t> topk_has_sampled(const Rollout& rollout, Index topk) {
   }
   return out;
 }
+
+SequenceView frozen_view(const TrainItem& item) {
+  SequenceView view;
+  view.logp_rollout = item.rollout->logp;
+  view.logp_recomputed = item.logp_recomputed;
+  view.logp_reference = item.logp_reference;
+  view.advantage = item.rollout->advantage;
+  view.token_advantages = item.token_advantages;
+  view.topk_logp_rollout = item.rollout->topk_logp;
+  view.topk_logp_recomputed = item.topk_logp_recomputed;
+  return view;
+}
+
+double add_sequence_loss(const Algorithm& algorithm, const LossOptions& loss, std::span<const TokenInput> tokens, std::span<const double> entropy,
+                         double weight, bool left_out, std::vector<TokenResult>& results, UpdateReport& report) {
+  const std::size_t length = tokens.size();
+  results.assign(length, {});
+  algorithm.evaluate_tokens(tokens, results);
+  if (loss.correction.kind != CorrectionKind::none) { apply_correction(correction_weights(loss.correction, tokens), results); }
+  tripwire::masked_gradient(tokens, results);
+  if (loss.kl.coefficient != 0) {
+    std::vector<double> before;
+    for (const TokenResult& r : results) { before.push_back(r.loss); }
+    add_kl_penalty(loss.kl, tokens, results);
+    for (std::size_t t = 0; t < length; ++t) { report.kl_loss += weight * (results[t].loss - before[t]); }
+  }
+  const bool bonus_counts = loss.entropy_coef != 0 && !left_out;
+  if (bonus_counts) {
+    for (std::size_t t = 0; t < length; ++t) {
+      const double bonus = loss.entropy_coef * entropy[t];  // (ent.1)
+      results[t].loss -= bonus;
+      report.entropy_loss -= weight * bonus;
+    }
+  }
+  for (const TokenResult& r : results) { report.loss += weight * r.loss; }
+  return bonus_counts ? -weight * loss.entropy_coef : 0;
+}
+
+namespace {
 
 UpdateReport accumulate(Decoder& model, const Algorithm& algorithm, std::span<const TrainItem> items, const UpdateOptions& options,
                         const Exec& exec, const SequenceWitness& witness) {
@@ -41,47 +89,25 @@ UpdateReport accumulate(Decoder& model, const Algorithm& algorithm, std::span<co
     const auto length = scores.logp.size();
     tripwire::finite_logp(scores.logp, "log pi");
     if (options.expect_ratio_one) { tripwire::first_update_ratio(item, scores.logp); }
+    if (!item.left_out) { report.logp_ulp_max = std::max(report.logp_ulp_max, largest_ulp(scores.logp, item.rollout->logp)); }
     std::vector<std::uint8_t> loss_mask;
     if (item.left_out) { loss_mask.assign(length, 0); }
-    SequenceView view;
+    SequenceView view = frozen_view(item);
     view.logp = scores.logp;
-    view.logp_rollout = item.rollout->logp;
-    view.logp_recomputed = item.logp_recomputed;
-    view.logp_reference = item.logp_reference;
     view.loss_mask = loss_mask;
-    view.advantage = item.rollout->advantage;
-    view.token_advantages = item.token_advantages;
     view.topk = micro.topk;
     view.topk_logp = scores.topk_logp;
-    view.topk_logp_rollout = item.rollout->topk_logp;
-    view.topk_logp_recomputed = item.topk_logp_recomputed;
     const std::vector<std::uint8_t> has_sampled = topk_has_sampled(*item.rollout, micro.topk);
     view.topk_has_sampled = has_sampled;
     const std::vector<TokenInput> tokens = make_tokens(view, algorithm.traits());
     tripwire::stop_token(item, tokens, options.end_tokens);
-    results.assign(length, {});
-    algorithm.evaluate_tokens(tokens, results);
-    if (loss.correction.kind != CorrectionKind::none) { apply_correction(correction_weights(loss.correction, tokens), results); }
-    tripwire::masked_gradient(item, tokens, results);
     const double weight = item.left_out ? 0 : token_weight(loss.agg_mode, totals, static_cast<Index>(length), loss.horizon);
-    if (loss.kl.coefficient != 0) {
-      std::vector<double> before;
-      for (const TokenResult& r : results) { before.push_back(r.loss); }
-      add_kl_penalty(loss.kl, tokens, results);
-      for (std::size_t t = 0; t < length; ++t) { report.kl_loss += weight * (results[t].loss - before[t]); }
-    }
-    if (loss.entropy_coef != 0 && !item.left_out) {
-      for (std::size_t t = 0; t < length; ++t) {
-        const double bonus = loss.entropy_coef * static_cast<double>(scores.entropy[t]);  // (ent.1)
-        results[t].loss -= bonus;
-        report.entropy_loss -= weight * bonus;
-        seeds.dentropy[t] = static_cast<float>(-weight * loss.entropy_coef);
-      }
-    }
+    const std::vector<double> entropy(scores.entropy.begin(), scores.entropy.end());
+    const double dentropy = add_sequence_loss(algorithm, loss, tokens, entropy, weight, item.left_out, results, report);
     for (std::size_t t = 0; t < length; ++t) {
-      report.loss += weight * results[t].loss;
       shares.add(weight * results[t].loss);
       seeds.dlogp[t] = static_cast<float>(weight * results[t].dlogp);
+      if (dentropy != 0) { seeds.dentropy[t] = static_cast<float>(dentropy); }
     }
     tripwire::masked_seeds(item, tokens, seeds.dlogp, seeds.dentropy);
     if (witness) { witness({s, tokens, results, scores.entropy, weight}); }

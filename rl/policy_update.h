@@ -49,6 +49,7 @@ struct UpdateReport {
   double loss = 0;          // aggregated, with every term
   double kl_loss = 0;       // of which: coefficient times the penalty
   double entropy_loss = 0;  // of which: the entropy bonus (negative)
+  std::uint32_t logp_ulp_max = 0;  // largest distance of log pi and log mu over tokens that the loss mask keeps
   OptimizerReport optimizer;
   MicroBatchReport micro;
 };
@@ -62,6 +63,17 @@ struct SequenceOutcome {
   double token_weight = 0;               // of the aggregation
 };
 using SequenceWitness = std::function<void(const SequenceOutcome&)>;
+
+/// The loss of one sequence: fills `results` with every term added and adds their values, times `weight`, to
+/// `report`. Gives d loss / d entropy of every token, aggregated. `entropy` (T) is read where the loss has a bonus.
+double add_sequence_loss(const Algorithm& algorithm, const LossOptions& loss, std::span<const TokenInput> tokens, std::span<const double> entropy,
+                         double weight, bool left_out, std::vector<TokenResult>& results, UpdateReport& report);
+
+/// (T) whether the sampled token is among the K recorded ids; empty for K = 0.
+std::vector<std::uint8_t> topk_has_sampled(const Rollout& rollout, Index topk);
+
+/// What an item says about its tokens, the live log-probabilities apart.
+SequenceView frozen_view(const TrainItem& item);
 
 /// Forward, loss and backward of a mini-batch: adds to the gradients of `model`, changes no weight. Throws
 /// Error(invariant) when a tripwire is touched (rl/tripwires.h); the gradients are zero then.

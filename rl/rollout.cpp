@@ -98,11 +98,25 @@ void set_advantages(std::span<Group> groups, const AdvantageOptions& options) {
   }
 }
 
+namespace {
+
+double reward_std(const std::vector<Rollout>& rollouts) {
+  const auto n = static_cast<double>(rollouts.size());
+  double mean = 0;
+  for (const Rollout& r : rollouts) { mean += r.reward / n; }
+  double squares = 0;
+  for (const Rollout& r : rollouts) { squares += (r.reward - mean) * (r.reward - mean); }
+  return n > 1 ? fmath::sqrt(squares / (n - 1)) : 0;
+}
+
+}  // namespace
+
 RolloutSummary summarize(std::span<const Group> groups) {
   RolloutSummary s;
   double n = 0, squares = 0;
   for (const Group& g : groups) {
     std::set<std::vector<Token>> seen;
+    s.group_std_mean += reward_std(g.rollouts) / static_cast<double>(groups.size());
     for (const Rollout& r : g.rollouts) {
       const double length = static_cast<double>(r.ids.size());
       n += 1;

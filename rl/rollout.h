@@ -81,6 +81,7 @@ struct RolloutSummary {
   double undecided_frac = 0;                    // of rollouts: beyond the bounds of the reward, scored 0
   double truncated_frac = 0, answered_frac = 0; // of rollouts
   double zero_variance_frac = 0;                // of groups
+  double group_std_mean = 0;                    // of the rewards of a group, n - 1; over groups
   double kl_penalty_mean = 0;                   // subtracted from the reward, over rollouts
   double duplicate_frac = 0;                    // of rollouts equal to an earlier one of their group
 };

@@ -7,6 +7,7 @@
 
 #include "core/build_info.h"
 #include "core/files.h"
+#include "rl/event_log.h"
 
 namespace minirl::rl {
 namespace {
@@ -19,6 +20,18 @@ constexpr const char* kEntries[] = {
     "config.toml", "config.resolved.toml", "env.json", "metrics.jsonl", "ledger.jsonl", "rollouts",
     "tokens",      "eval",                 "checkpoints", "report.html", ".lock"};
 
+// ... and the event files, whose names hold the time of their start.
+std::vector<fs::path> event_files(const fs::path& folder) {
+  std::vector<fs::path> out;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (is_event_file(entry.path())) {
+      out.push_back(entry.path().filename());
+    }
+  }
+  return out;
+}
+
 bool holds_something(const fs::path& folder) {
   std::error_code error;
   const fs::directory_iterator entries(folder, error);
@@ -30,7 +43,8 @@ bool abandoned(const fs::path& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    bool ours = name.find(".tmp-") != std::string::npos && name.front() == '.';
+    bool ours = is_event_file(entry.path());
+    ours = ours || (name.find(".tmp-") != std::string::npos && name.front() == '.');
     for (const char* e : kEntries) {
       ours = ours || name == e;
     }
@@ -119,8 +133,10 @@ void RunDir::lock() {
 }
 
 void RunDir::remove_entries() {
-  for (const char* name : kEntries) {
-    if (std::string_view(name) == ".lock") {
+  std::vector<fs::path> names = event_files(root_);
+  names.insert(names.end(), std::begin(kEntries), std::end(kEntries));
+  for (const fs::path& name : names) {
+    if (name == ".lock") {
       continue;
     }
     std::error_code error;

@@ -1,9 +1,12 @@
 #include "rl/run_log.h"
 
+#include <chrono>
+
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
 #include "core/files.h"
+#include "rl/metric_aliases.h"
 #include "rl/report.h"
 
 namespace minirl::rl {
@@ -14,6 +17,17 @@ using Json = nlohmann::ordered_json;
 
 const char* kind_of(Phase phase) {
   return phase == Phase::pretrain ? "pretrain" : "train";
+}
+
+// Pretraining and training both count steps from 1: the tags of their common fields must differ.
+std::string tag_of(const std::string& kind, const std::string& key) {
+  const bool plain = kind == "pretrain" && !key.starts_with("pretrain/");
+  return (plain ? "pretrain/" : "") + key;
+}
+
+// The kind of line that a tag belongs to.
+std::string_view kind_of(std::string_view tag) {
+  return tag.starts_with("pretrain/") ? "pretrain" : tag.starts_with("eval/") ? "eval" : "train";
 }
 
 // "18.4k"
@@ -107,6 +121,9 @@ RunLog::RunLog(const RunDir& dir, const LoadedConfig& loaded, int threads)
       metrics_(dir.metrics()),
       ledger_(dir.ledger(), loaded.results_hash(), build_info()),
       trail_(loaded.config, dir.root() / "tokens"),
+      events_(dir.root()),
+      tensorboard_(loaded.config.runtime.tensorboard),
+      aliases_(loaded.config.audit.metric_aliases),
       line_(loaded.config.runtime.progress, stderr) {
   write_header(loaded, threads);
 }
@@ -134,12 +151,14 @@ void RunLog::write_header(const LoadedConfig& loaded, int threads) {
 
 void RunLog::rewind(const Progress& progress) {
   const bool training = progress.phase == Phase::train;
-  metrics_.keep_only([&](std::string_view kind, Index step) {
+  const auto keep = [&](std::string_view kind, Index step) {
     if (kind == "pretrain") {
       return training || step <= progress.step;
     }
     return training && step <= progress.step && (kind == "train" || has_evaluation(step));
-  });
+  };
+  metrics_.keep_only(keep);
+  events_.keep_only([&](std::string_view tag, Index step) { return keep(kind_of(tag), step); });
   ledger_.rewind(progress);
   const auto later = [&](Index step) { return !training || step > progress.step; };
   remove_steps(dir_.root() / "rollouts", later);
@@ -155,16 +174,36 @@ void RunLog::phase(Phase phase, Index done, Index total) {
   line_.start(kind_of(phase), done, total);
 }
 
+void RunLog::write_metrics(const std::string& kind, Index step, const TaggedValues& values) {
+  MetricRow row(kind, step);
+  TaggedValues tagged;
+  for (const auto& [key, value] : values) {
+    row.put(key, value);
+    tagged.emplace_back(tag_of(kind, key), value);
+  }
+  metrics_.write(row);
+  if (tensorboard_) {
+    using Seconds = std::chrono::duration<double>;
+    const Seconds now = std::chrono::system_clock::now().time_since_epoch();
+    events_.write(now.count(), step, tagged);
+  }
+}
+
 void RunLog::step(const StepRecord& record) {
   if (const Metric* loss = record.find("train/loss"); loss != nullptr) {
     trail_.finish(record.step, loss->value);
   }
-  MetricRow row(kind_of(record.phase), record.step);
+  TaggedValues values;
   for (const Metric& m : record.metrics) {
-    row.put(m.key, m.value);
+    values.emplace_back(m.key, m.value);
   }
-  row.put("perf/memory_bytes", static_cast<double>(resident_bytes()));
-  metrics_.write(row);
+  values.emplace_back("perf/memory_bytes", static_cast<double>(resident_bytes()));
+  if (record.phase == Phase::train) {
+    for (const Metric& m : metric_aliases(aliases_, record.metrics)) {
+      values.emplace_back(m.key, m.value);
+    }
+  }
+  write_metrics(kind_of(record.phase), record.step, values);
   line_.step(record.step, progress_text(record));
 }
 
@@ -175,19 +214,18 @@ void RunLog::rollouts(Index step, std::span<const Group> groups) {
 void RunLog::evaluation(Index step, const EvalResult& result) {
   // The row first: a process killed between the two evaluates again and finds its row written.
   if (!metrics_.has("eval", step)) {
-    MetricRow row("eval", step);
-    row.put("eval/problems", static_cast<double>(result.problems))
-        .put("eval/samples", static_cast<double>(result.samples));
+    TaggedValues values = {{"eval/problems", static_cast<double>(result.problems)},
+                           {"eval/samples", static_cast<double>(result.samples)}};
     for (const auto& [key, interval] :
          {std::pair("eval/avg_at_k", &result.average), std::pair("eval/pass_at_k", &result.pass)}) {
-      row.put(key, interval->value)
-          .put(fmt::format("{}_lower", key), interval->lower)
-          .put(fmt::format("{}_upper", key), interval->upper);
+      values.emplace_back(key, interval->value);
+      values.emplace_back(fmt::format("{}_lower", key), interval->lower);
+      values.emplace_back(fmt::format("{}_upper", key), interval->upper);
     }
-    row.put("eval/length_mean", result.length_mean)
-        .put("eval/truncated_frac", result.truncated_frac)
-        .put("eval/answered_frac", result.answered_frac);
-    metrics_.write(row);
+    values.emplace_back("eval/length_mean", result.length_mean);
+    values.emplace_back("eval/truncated_frac", result.truncated_frac);
+    values.emplace_back("eval/answered_frac", result.answered_frac);
+    write_metrics("eval", step, values);
   }
   write_file_atomic(dir_.evaluation(step), eval_json(result, step));
   line_.note(fmt::format("evaluation at step {}: avg@{} {:.3f} [{:.3f}, {:.3f}], pass@{} {:.3f}",

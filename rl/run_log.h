@@ -3,6 +3,7 @@
 #pragma once
 #include <set>
 
+#include "rl/event_log.h"
 #include "rl/ledger.h"
 #include "rl/metric_log.h"
 #include "rl/progress_line.h"
@@ -40,10 +41,15 @@ class RunLog final : public Observer {
 
  private:
   void write_header(const LoadedConfig& loaded, int threads);
+  /// To metrics.jsonl and the event files.
+  void write_metrics(const std::string& kind, Index step, const TaggedValues& values);
   const RunDir& dir_;
   MetricLog metrics_;
   Ledger ledger_;
   TokenTrail trail_;
+  EventLog events_;
+  bool tensorboard_;
+  std::string aliases_;
   ProgressLine line_;
 };
 

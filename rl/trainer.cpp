@@ -128,7 +128,7 @@ Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, 
   problems_ = open_problems(config_, *tokenizer_, model_->config().max_positions, std::move(task));
   for (const std::string& note : problems_.notes) { observer_.note(note); }
   rollout_policy_ = std::make_unique<RolloutPolicy>(*model_, mismatch_options(config_), config_.rollout.ema_decay);
-  progress_ = {config_.pretrain.steps > 0 ? Phase::pretrain : Phase::train, 0, loaded_.results_hash(), {}, 0};
+  progress_ = {config_.pretrain.steps > 0 ? Phase::pretrain : Phase::train, 0, loaded_.results_hash(), {}, 0, problems_.task->fingerprint()};
   optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
 }
 
@@ -137,6 +137,11 @@ void Trainer::restore(const std::filesystem::path& checkpoint) { adopt(checkpoin
 void Trainer::adopt(const std::filesystem::path& checkpoint, const Progress& progress) {
   if (progress.results_hash != progress_.results_hash) {
     fail(Exit::usage, fmt::format("checkpoint '{}' belongs to another configuration", checkpoint.string()), "resume with the config of the run, or start a new run");
+  }
+  if (!progress.problems_hash.empty() && progress.problems_hash != progress_.problems_hash) {
+    fail(Exit::usage, fmt::format("the problems of '{}' are not those that the run began with (sha256 {}, checkpoint '{}' has {})", config_.task.name,
+                                  progress_.problems_hash.substr(0, 16), checkpoint.string(), progress.problems_hash.substr(0, 16)),
+         "put the data files and the tokenizer back as they were, or start a new run with model.checkpoint = this checkpoint");
   }
   progress_ = progress;
   optimizer_ = make_optimizer(config_, progress_.phase, model_->params());
@@ -224,7 +229,7 @@ void Trainer::pretrain() {
 }
 
 void Trainer::begin_training() {
-  progress_ = {Phase::train, 0, progress_.results_hash, {}, 0};
+  progress_ = {Phase::train, 0, progress_.results_hash, {}, 0, progress_.problems_hash};
   optimizer_ = make_optimizer(config_, Phase::train, model_->params());
   rollout_policy_->restart();
   saved_ = false;
@@ -312,7 +317,7 @@ void Trainer::train() {
 // always kept).
 void Trainer::load_reference() {
   if (reference_ || !needs_reference(*algorithm_, config_)) { return; }
-  const std::filesystem::path folder = config_.algorithm.kl_reference.empty() ? checkpoints_ / checkpoint_name({Phase::train, 0, {}, {}, 0})
+  const std::filesystem::path folder = config_.algorithm.kl_reference.empty() ? checkpoints_ / checkpoint_name({Phase::train, 0, {}, {}, 0, {}})
                                                                               : std::filesystem::path(config_.algorithm.kl_reference);
   reference_ = load_pretrained(folder);
   if (reference_->config().vocab_size < tokenizer_->vocab_size()) {
@@ -419,6 +424,7 @@ void Trainer::train_step() {
   std::vector<Metric> first, last;
   double kl_loss = 0, entropy_loss = 0;
   double loss = 0, norm = 0, norm_max = 0, lr = 0;
+  std::uint32_t first_ulp = 0;
   Index trained_tokens = 0;
   LedgerStep line;
   const Stopwatch viewing;
@@ -438,6 +444,7 @@ void Trainer::train_step() {
     const UpdateReport report = update_policy(*model_, *optimizer_, *algorithm_, mini, options, exec_, metrics, [&](const SequenceOutcome& o) {
       observer_.sequence(progress_.step + 1, static_cast<Index>(u), mini[o.index], o);
     });
+    if (u == 0) { first_ulp = report.logp_ulp_max; }
     rollout_policy_->updated();
     all.merge(metrics);
     if (u == 0 && !rollout_policy_->exact()) { first = metrics.finish(); }
@@ -469,6 +476,7 @@ void Trainer::train_step() {
   auto& m = record.metrics;
   m = {{"reward/mean", s.reward_mean, "", "mean over the step's completions, after truncation rules"},
        {"reward/std", s.reward_std, "", "over the step's completions, n - 1"},
+       {"reward/group_std_mean", s.group_std_mean, "", "standard deviation of the rewards of a group, n - 1, mean over groups"},
        {"rollout/length_mean", s.length_mean, "tokens", "end token included"},
        {"rollout/length_max", s.length_max, "tokens", ""},
        {"rollout/truncated_frac", s.truncated_frac, "", "completions without an end token / completions"},
@@ -482,7 +490,7 @@ void Trainer::train_step() {
        {"train/lr", lr, "per update", "learning rate of the last update"},
        {"update/bf16_changed_share", bf16_changed / static_cast<double>(model_->params().numel()), "", "weights whose bf16 form the step's updates changed / weights"},
   };
-  if (rollout_policy_->exact()) { m.push_back({"audit/logp_ulp_max", 0, "ulp", "largest difference of log pi and log mu on the first update; the run stops unless it is 0"}); }
+  m.push_back({"audit/logp_ulp_max", static_cast<double>(first_ulp), "ulp", "largest distance of log pi and log mu, in fp32 numbers, over the trained tokens of the first update"});
   if (config_.algorithm.kl_coef > 0 && config_.algorithm.kl_in == "loss") { m.push_back({"train/kl_loss", kl_loss, "", "kl_coef times the aggregated penalty, mean over the step's updates; part of train/loss"}); }
   if (config_.algorithm.kl_coef > 0 && config_.algorithm.kl_in == "reward") { m.push_back({"reward/kl_penalty_mean", s.kl_penalty_mean, "", "mean over completions of what was subtracted from the reward before advantages"}); }
   if (config_.algorithm.entropy_coef != 0) { m.push_back({"train/entropy_loss", entropy_loss, "", "-entropy_coef times the aggregated entropy, mean over the step's updates; part of train/loss"}); }

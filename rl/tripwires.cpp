@@ -149,14 +149,14 @@ void stop_token(const TrainItem& item, std::span<const TokenInput> tokens,
   }
 }
 
-void masked_gradient(const TrainItem& item, std::span<const TokenInput> tokens,
+void masked_gradient(std::span<const TokenInput> tokens,
                      std::span<const TokenResult> results) {
   for (std::size_t t = 0; t < results.size(); ++t) {
     const TokenResult& r = results[t];
     const bool out = !tokens[t].active;
     if ((out || r.masked()) && (r.dlogp != 0 || (out && r.loss != 0))) {
       trip("masked gradient",
-           fmt::format("{} is {}, but has g = {:.9g} and a loss of {:.9g}", place(item, t),
+           fmt::format("token {} of a completion is {}, but has g = {:.9g} and a loss of {:.9g}", t,
                        out ? "left out of the loss" : "masked by the loss", r.dlogp, r.loss),
            "the loss tells other reasons than it computes with");
     }

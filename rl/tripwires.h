@@ -37,7 +37,7 @@ void stop_token(const TrainItem& item, std::span<const TokenInput> tokens,
 
 /// "masked gradient", of the loss alone: a token that is left out or that the loss says to have
 /// masked has d loss / d log pi exactly 0.
-void masked_gradient(const TrainItem& item, std::span<const TokenInput> tokens,
+void masked_gradient(std::span<const TokenInput> tokens,
                      std::span<const TokenResult> results);
 /// ... and with every term added: what the backward pass gets for a token that is left out is 0.
 void masked_seeds(const TrainItem& item, std::span<const TokenInput> tokens,

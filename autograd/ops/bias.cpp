@@ -27,7 +27,8 @@ Var add_bias(Tape& tape, const Var& x, ParamUse b) {
         if (in[0].wanted()) {
           in[0].add(std::move(dout));
         }
-      });
+      },
+      b.param->name);
 }
 
 }  // namespace minirl::ops

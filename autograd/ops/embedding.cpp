@@ -67,7 +67,7 @@ Var embedding(Tape& tape, ParamUse w, const Tensor& ids) {
   check_ids(ids, w.value().shape()[0], "token id");
   return tape.record("embedding", gather(tape.exec(), w.value(), ids), {}, [w, ids, exec = tape.exec()](Tensor dout, std::span<GradSlot>) {
     scatter_add(exec, dout, ids, w.grad());
-  });
+  }, w.param->name);
 }
 
 Var gather_rows(Tape& tape, const Var& x, const Tensor& rows) {

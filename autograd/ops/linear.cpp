@@ -10,7 +10,7 @@ Var linear(Tape& tape, const Var& x, ParamUse w) {
   return tape.record("linear", std::move(y), {x}, [x = x.value, w, exec](Tensor dout, std::span<GradSlot> in) {
     if (in[0].wanted()) { kernels::linear_input_grad(exec, dout, w.param->real_value(exec), in[0].accumulator()); }
     kernels::linear_weight_grad(exec, dout, x, w.grad());
-  });
+  }, w.param->name);
 }
 
 }  // namespace minirl::ops

@@ -25,7 +25,7 @@ Var rmsnorm(Tape& tape, const Var& x, ParamUse w, double eps) {
       const Index blocks = (D + kernels::kLanes - 1) / kernels::kLanes;
       kernels::for_rows(exec, blocks, 4 * R * kernels::kLanes, kernels::RmsNormWeightGrad<T>{x.data<T>(), s.data<T>(), dout.data<T>(), w.grad().template data<T>(), R, D});
     });
-  });
+  }, w.param->name);
 }
 
 }  // namespace minirl::ops

@@ -143,7 +143,7 @@ Var token_logp(Tape& tape, const Var& h, ParamUse w, const Tensor& targets, cons
         kernels::linear_weight_grad(exec, logits, h.slice(begin, end), w.grad());
       }
     });
-  });
+  }, w.param->name);
 }
 
 }  // namespace minirl::ops

@@ -76,15 +76,8 @@ class FileTask final : public Task {
     std::vector<std::string> out;
     for (const auto& [path, set] :
          {std::pair(&train_path_, &train()), std::pair(&eval_path_, &evaluation())}) {
-      Hasher hasher;
-      for (const Example& e : set->examples) {
-        for (const Message& m : e.messages) {
-          hasher.add(m.role).add(m.content);
-        }
-        hasher.add(e.answer).add(e.label);
-      }
       out.push_back(fmt::format("{}: {} problems (sha256 {})", *path, set->examples.size(),
-                                hasher.hex().substr(0, 16)));
+                                hash_of(*set).substr(0, 16)));
       for (const auto& [reason, rows] : set->skipped) {
         out.push_back(fmt::format("{}: skipped {} rows: {}", *path, rows, reason));
       }
@@ -92,7 +85,22 @@ class FileTask final : public Task {
     return out;
   }
 
+  std::string fingerprint() const override {
+    return sha256_hex(hash_of(train()) + hash_of(evaluation()));
+  }
+
  private:
+  static std::string hash_of(const Dataset& set) {
+    Hasher hasher;
+    for (const Example& e : set.examples) {
+      for (const Message& m : e.messages) {
+        hasher.add(m.role).add(m.content);
+      }
+      hasher.add(e.answer).add(e.label);
+    }
+    return hasher.hex();
+  }
+
   const Dataset& train() const {
     std::call_once(train_once_, [this] { train_ = read_dataset(train_path_, options_); });
     return train_;

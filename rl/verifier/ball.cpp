@@ -182,10 +182,10 @@ Ball Evaluator::value(int node, bool angle) {
       throw Stop{"a symbolic index of a root"};
     }
     const Rational k = index != nullptr ? index->value : Rational(3);
-    if (k == 0 || !is_integer(k)) {
+    if (numerator(k) == 0 || !is_integer(k)) {
       throw Undefined{};
     }
-    if (k == 2) {
+    if (numerator(k) == 2) {
       return square_root(x[0]);
     }
     if (may_be_zero(x[0])) {

@@ -8,7 +8,7 @@ namespace minirl::rl::verifier {
 namespace mp = boost::multiprecision;
 
 /// Work of one transcendental function.
-inline constexpr std::int64_t kTranscendental = 1200;
+inline constexpr std::int64_t kTranscendental = 1800;
 
 const Real& epsilon();
 Real pi_value();

@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/file.h>
@@ -214,6 +215,33 @@ TEST_CASE(
   dir.write("runs/qwen3/notes.txt", "mine");
   CHECK(dir.run(tiny_run({"--overwrite"})).code == 0);
   CHECK(dir.read("runs/qwen3/notes.txt") == "mine");  // only what minirl wrote is replaced
+}
+
+TEST_CASE("cli: a run whose data file was changed is not resumed") {
+  const Folder dir;
+  std::string rows;
+  for (int i = 0; i < 8; ++i) {
+    rows += fmt::format("{{\"prompt\": \"{} + 1 = ?\", \"answer\": \"{}\"}}\n", i, i + 1);
+  }
+  dir.write("train.jsonl", rows);
+  dir.write("eval.jsonl", rows);
+  const std::vector<std::string> files = {
+      "--set", "task.name=jsonl",           "--set", "task.train=train.jsonl",
+      "--set", "task.eval=eval.jsonl",      "--set", "pretrain.steps=0",
+      "--set", "pretrain.warmup_steps=0",   "--set", "checkpoint.pretrain_every=0",
+      "--set", "prompt.instruction=none",   "--set", "rollout.max_new_tokens=8",
+      "--set", "train.lr_schedule=constant"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), files.begin(), files.end());
+    return tiny_run(std::move(more));
+  };
+  const auto first = dir.run(with({"--set", "train.steps=2"}));
+  REQUIRE_MESSAGE(first.code == 0, first.err);
+  dir.write("train.jsonl", rows + "{\"prompt\": \"9 + 1 = ?\", \"answer\": \"10\"}\n");
+  check(dir, {with({"--resume"}), Exit::usage, {"the problems of 'jsonl' are not those that the run began with", "put the data files"}});
+  dir.write("train.jsonl", rows);
+  const auto same = dir.run(with({"--resume"}));
+  CHECK_MESSAGE(same.code == 0, same.err);
 }
 
 TEST_CASE("cli: a full disk during a run is exit 1, and the run can be resumed") {

@@ -121,7 +121,7 @@ TEST_CASE("cli: inspect shows a broken checkpoint and says why it cannot be load
   config["num_hidden_layers"] = 3;
   dir.write("model/config.json", config.dump());
   const auto r = dir.run({"inspect", "model"});
-  CHECK(r.code == 0);
+  CHECK(r.code == 2);
   CHECK(contains(r.out, "minirl cannot load it"));
   CHECK(contains(r.out, "model.layers.2.self_attn.q_proj.weight"));
 }

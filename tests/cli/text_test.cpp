@@ -308,9 +308,16 @@ TEST_CASE("cli/text: a Hugging Face folder and a data file train, resume, evalua
   INFO(sample.err);
   REQUIRE(sample.code == 0);
   CHECK(Json::parse(sample.out).at(0).at("filtered") == true);
-  CHECK(dir.run({"eval", "runs/run/checkpoints/step-000003", "--data", "problems.jsonl", "--top-k",
-                 "-2"})
-            .code == static_cast<int>(Exit::usage));
+  // Off is 0 or -1; and nothing is inherited from generation_config.json (temperature 0.3, top-k 20).
+  const auto top_k = [&](const std::string& k) {
+    return dir.run({"eval", "runs/run/checkpoints/step-000003", "--data", "problems.jsonl", "--samples",
+                    "2", "--max-new-tokens", "4", "--json", "--top-p", "1", "--top-k", k});
+  };
+  CHECK(top_k("-2").code == static_cast<int>(Exit::usage));
+  const Json off = Json::parse(top_k("0").out);
+  CHECK(off.at("rows") == Json::parse(top_k("-1").out).at("rows"));
+  CHECK(off.at("sampling").at("temperature") == 1.0);
+  CHECK(off.at("sampling").at("filtered") == false);
 }
 
 TEST_CASE("cli/text: problems that cannot be used stop a run before it begins, or are counted") {

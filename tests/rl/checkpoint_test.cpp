@@ -54,7 +54,7 @@ struct Run {
     }
   }
   fs::path save(const fs::path& checkpoints, Index step, Index keep = 0, Phase phase = Phase::train) {
-    return save_checkpoint(checkpoints, {phase, step, "results", ""}, *model, optimizer, *tokenizer, keep);
+    return save_checkpoint(checkpoints, {phase, step, "results", "", 0, ""}, *model, optimizer, *tokenizer, keep);
   }
   /// Weights, moments and counters.
   std::string hash() {
@@ -140,9 +140,9 @@ TEST_CASE("rl/checkpoint: a checkpoint is a Hugging Face directory with optimize
 }
 
 TEST_CASE("rl/checkpoint: names sort by progress, also beyond six digits") {
-  CHECK(checkpoint_name({Phase::pretrain, 200, "", ""}) == "pretrain-000200");
-  CHECK(checkpoint_name({Phase::train, 40, "", ""}) == "step-000040");
-  CHECK(checkpoint_name({Phase::train, 1234567, "", ""}) == "step-1234567");
+  CHECK(checkpoint_name({Phase::pretrain, 200, "", "", 0, ""}) == "pretrain-000200");
+  CHECK(checkpoint_name({Phase::train, 40, "", "", 0, ""}) == "step-000040");
+  CHECK(checkpoint_name({Phase::train, 1234567, "", "", 0, ""}) == "step-1234567");
   const minirl::test::TemporaryDirectory directory;
   Run run;
   for (const Index step : {1000000, 999999, 20}) { run.save(directory.path(), step); }

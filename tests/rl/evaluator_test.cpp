@@ -124,4 +124,20 @@ TEST_CASE("rl/evaluator: filtered samples carry the log-probabilities of the who
   }
 }
 
+TEST_CASE("rl/evaluator: an evaluation that is interrupted has no result, not one of what was finished") {
+  ModelConfig shape = test::tiny_model();
+  shape.vocab_size = 261;
+  const auto model = make_decoder(shape, DType::f32, 1);
+  const auto tokenizer = data::byte_tokenizer();
+  const auto problems = data::make_task("arithmetic")->eval_examples(4);
+  Config config;
+  config.eval.samples = 2;
+  config.rollout.max_new_tokens = 20;
+  const data::PromptFormat format(*tokenizer, {});
+  const EvalOptions options = eval_options(config, *tokenizer, format);
+  int polls = 0;
+  CHECK_THROWS_AS(evaluate(*model, *tokenizer, problems, options, Exec{}, [&] { return ++polls > 5; }), Error);
+  CHECK(polls > 5);
+}
+
 }  // namespace minirl::rl

@@ -155,7 +155,7 @@ TEST_CASE("rl/trainer: rollouts of averaged, stale or rounded weights; the tripw
   for (const std::string set : {"rollout.ema_decay=0.5", "mismatch.weights=bf16", "mismatch.weights=e4m3", "mismatch.weights=int8", "mismatch.logit_noise=0.1", "mismatch.staleness=1"}) {
     CAPTURE(set);
     const Outcome o = train({set});
-    CHECK_FALSE(o.witness.has(1, "audit/logp_ulp_max"));
+    CHECK(o.witness.metric(1, "audit/logp_ulp_max") > 0);
     CHECK(o.witness.metric(1, "first_update/prob_absdiff_mean") > 0);
     CHECK(train({set}).weights == o.weights);
     CHECK(train({set}).weights != train({}).weights);

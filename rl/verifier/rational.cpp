@@ -9,9 +9,9 @@ namespace {
 
 void charge(const Rational& a, const Rational& b, Budget& budget) {
   const std::int64_t limbs = 1 + (bits(a) + bits(b)) / 64;
-  // Two integers need no long gcd.
+  // Whole numbers need no gcd.
   const bool whole = is_integer(a) && is_integer(b);
-  budget.spend(2 + (whole ? limbs * limbs / 64 : limbs * limbs));
+  budget.spend(2 + (whole ? limbs * limbs / 64 : limbs * limbs / 4));
   if (bits(a) + bits(b) > 2 * kMostBits) {
     throw Stop{"a number is too long"};
   }
@@ -170,7 +170,7 @@ Integer factorial(int n, Budget& budget) {
   if (n < 0 || n > 2400) {
     throw Stop{"a factorial is too long"};
   }
-  budget.spend(n + static_cast<std::int64_t>(n) * n / 30);
+  budget.spend(n + static_cast<std::int64_t>(n) * n / 500);
   Integer out = 1;
   std::uint64_t few = 1;  // several factors in one word: four times fewer long products
   for (int i = 2; i <= n; ++i) {
@@ -191,7 +191,7 @@ Integer binomial(int n, int k, Budget& budget) {
   if (k > 1000) {
     throw Stop{"a binomial is too long"};
   }
-  budget.spend(10 * k + static_cast<std::int64_t>(k) * k / 20);
+  budget.spend(10 * k + static_cast<std::int64_t>(k) * k / 100);
   Integer out = 1;
   for (int i = 1; i <= k; ++i) {
     out = out * (n - k + i) / i;

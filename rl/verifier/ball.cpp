@@ -43,7 +43,7 @@ Ball Evaluator::value(int node, bool angle) {
     }
     ~Deeper() { --depth; }
   } const deeper(depth_);
-  budget_.spend(10);
+  budget_.spend(25);
   const Node& n = tree_[node];
   const auto logarithm = [&](const Ball& x) {
     budget_.spend(kTranscendental);
@@ -57,6 +57,7 @@ Ball Evaluator::value(int node, bool angle) {
       }
       return out;
     }
+    budget_.spend(3 * kTranscendental);  // a root and an arc tangent as well
     const Real length = mp::sqrt(x.re * x.re + x.im * x.im);
     return rounded(mp::log(length), mp::atan2(x.im, x.re), 4 * x.error / length);
   };
@@ -215,7 +216,7 @@ Ball Evaluator::value(int node, bool angle) {
     return rounded(mp::sqrt(x[0].re * x[0].re + x[0].im * x[0].im), 0, 2 * x[0].error);
   }
   if (f == "exp") {
-    budget_.spend(kTranscendental);
+    budget_.spend(is_real(x[0]) ? kTranscendental : 3 * kTranscendental);
     return exponential(x[0]);
   }
   if (f == "ln") {

@@ -50,8 +50,7 @@ Index passing(const ModelConfig& m) {
 }  // namespace
 
 Index MemoryPlan::total() const {
-  const Index turns = kv_cache >= kLargeCache ? std::max(sampling(), activations)
-                                              : kv_cache + std::max(prefill, activations);
+  const Index turns = std::max(sampling(), activations);
   return weights + gradients + moments + packed + widened + copies + view + turns + program;
 }
 

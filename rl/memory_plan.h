@@ -22,7 +22,8 @@ struct MemoryPlan {
   Index activations = 0;  // of the largest micro-batch, while training
   Index program = 0;      // code, libraries, buffers of threads, chunks of logits
   Index sampling() const { return kv_cache + prefill; }
-  /// The peak. Sampling and training happen one after the other; small caches stay reserved meanwhile.
+  /// The peak. Sampling and training happen one after the other, and what one leaves idle goes back before the
+  /// other takes new memory (core/arena.h).
   Index total() const;
 };
 

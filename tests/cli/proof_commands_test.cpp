@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 std::vector<std::string> tiny(std::vector<std::string> args) {
   for (const char* s : {"model.hidden_size=32", "model.num_layers=1", "model.num_heads=2",
                         "model.num_kv_heads=1", "model.head_dim=16", "model.ffn_size=32",
-                        "rollout.max_new_tokens=12", "rollout.group_size=4"}) {
+                        "rollout.max_new_tokens=40", "rollout.group_size=4"}) {
     args.insert(args.end(), {"--set", s});
   }
   return args;

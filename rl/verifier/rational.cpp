@@ -118,11 +118,15 @@ bool operator<(const Rational& a, const Rational& b) {
 }
 
 std::string digits_of(const Integer& n) {
+  constexpr std::uint64_t kPiece = 1'000'000'000'000'000'000;  // 18 digits: so many times fewer long divisions
   std::string out;
   Integer rest = abs(n);
   do {
-    out.push_back(static_cast<char>('0' + static_cast<int>(Integer(rest % 10))));
-    rest /= 10;
+    auto piece = static_cast<std::uint64_t>(Integer(rest % kPiece));
+    rest /= kPiece;
+    for (int i = 0; i < 18 && (rest != 0 || piece != 0 || out.empty()); ++i, piece /= 10) {
+      out.push_back(static_cast<char>('0' + piece % 10));
+    }
   } while (rest != 0);
   if (n < 0) {
     out.push_back('-');

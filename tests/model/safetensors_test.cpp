@@ -158,6 +158,14 @@ TEST_CASE("model/safetensors: what is no regular file is refused at once") {
   if (::geteuid() != 0) { CHECK(refusal(secret).find("Permission denied") != std::string::npos); }
 }
 
+TEST_CASE("model/safetensors: a header that could never be read back is not written") {
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "unreadable.safetensors";
+  const std::string name(kMaxSafetensorsHeader, 'n');
+  CHECK_THROWS_WITH_AS(write_safetensors(path, {{name, Tensor::zeros({1}, DType::f32)}}), doctest::Contains("could never be read back"), Error);
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
 TEST_CASE("model/safetensors: a header above the limit is refused before it is read") {
   const TemporaryDirectory directory;
   const auto path = directory.path() / "huge.safetensors";

@@ -82,17 +82,6 @@ data::Example from_json(const Json& json) {
   return e;
 }
 
-std::string hash_of_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::vector<char> piece(std::size_t{1} << 20);
-  Hasher h;
-  while (in) {
-    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    h.add(std::as_bytes(std::span(piece.data(), static_cast<std::size_t>(in.gcount()))));
-  }
-  return h.hex();
-}
-
 /// All files below a folder, by their names from there.
 std::map<std::string, fs::path> files_below(const fs::path& root) {
   std::map<std::string, fs::path> out;
@@ -151,7 +140,7 @@ void BundleDraft::write(const fs::path& file, Index step) const {
   auto members = files_below(scratch_.path());
   Json files = Json::object();
   for (const auto& [name, path] : members) {
-    files[name] = {{"bytes", fs::file_size(path)}, {"sha256", hash_of_file(path)}};
+    files[name] = {{"bytes", fs::file_size(path)}, {"sha256", rl::file_hash(path)}};
   }
   Json build = Json::object();
   for (const auto& [key, value] : build_info()) {
@@ -194,7 +183,7 @@ OpenBundle::OpenBundle(const fs::path& file) {
       if (found == there.end()) {
         bad(fmt::format("{} is missing", name));
       }
-      if (hash_of_file(found->second) != want.at("sha256").get<std::string>()) {
+      if (rl::file_hash(found->second) != want.at("sha256").get<std::string>()) {
         fail(Exit::mismatch,
              fmt::format("'{}': {} was changed or damaged: its SHA-256 is not that of bundle.json",
                          file.string(), name));

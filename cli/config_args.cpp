@@ -19,16 +19,20 @@ std::string run_name_of(const std::string& config) {
 
 }  // namespace
 
+void add_set_option(CLI::App& command, std::vector<std::string>& sets) {
+  command
+      .add_option("--set", sets, "override one key: --set table.key=value; may be repeated")
+      ->take_all()
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
 void add_config_args(CLI::App& command, ConfigArgs& args) {
   command
       .add_option("CONFIG", args.config,
                   "a TOML file, or the name of a bundled config such as qwen3.toml")
       ->required();
-  command
-      .add_option("--set", args.sets, "override one key: --set table.key=value; may be repeated")
-      ->take_all()
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(command, args.sets);
   command
       .add_option("--run-name", args.run_name,
                   "name of the run's folder; the same as --set run.name=NAME")

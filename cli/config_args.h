@@ -15,6 +15,8 @@ struct ConfigArgs {
   std::string run_name;
 };
 
+/// --set, wherever a command takes settings.
+void add_set_option(CLI::App& command, std::vector<std::string>& sets);
 void add_config_args(CLI::App& command, ConfigArgs& args);
 
 /// One parameter of a loss as a word of the command line, "delta=0.2": its name and value. Throws

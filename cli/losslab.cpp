@@ -8,7 +8,7 @@
 #include "audit/explain.h"
 #include "cli/commands.h"
 #include "cli/config_args.h"
-#include "cli/model_args.h"
+#include "cli/subject_args.h"
 #include "core/files.h"
 #include "core/signals.h"
 #include "rl/algorithm_registry.h"
@@ -61,19 +61,10 @@ Exit losslab(const LabArgs& args) {
     options.topk = std::max(options.topk, rl::make_algorithm(losses.back().name, losses.back().params)->traits().topk);
   }
   std::error_code error;
-  OpenedModel opened;
-  if (std::filesystem::is_directory(args.source, error)) {
-    opened = open_model({args.source, "", args.sets});
-    options.step = opened.step;
-  } else {
-    ConfigArgs config;
-    config.config = args.source;
-    config.sets = args.sets;
-    opened.loaded = load(config).loaded;
-    opened.tokenizer = rl::open_tokenizer(opened.loaded.config);
-    opened.model = rl::initial_model(opened.loaded.config, *opened.tokenizer);
-    options.made_rewards = opened.loaded.config.model.checkpoint.empty();  // random weights earn no reward
-  }
+  const bool folder = std::filesystem::is_directory(args.source, error);
+  OpenedModel opened = open_subject({folder ? args.source : "", folder ? "" : args.source, args.sets});
+  options.step = opened.step;
+  options.made_rewards = !folder && opened.loaded.config.model.checkpoint.empty();  // random weights earn no reward
   const Index vocabulary = opened.tokenizer->vocab_size();
   if (options.topk > vocabulary) { fail(Exit::usage, fmt::format("topk = {} is more than the {} ids of the vocabulary", options.topk, vocabulary), "lower it with --loss NAME:topk=K"); }
   if (!args.out.empty()) { make_directory(args.out, Exit::usage); }  // before the work, not after it
@@ -108,7 +99,7 @@ void add_losslab(CLI::App& app, Chosen& chosen) {
   auto* command = app.add_subcommand("losslab", "freeze one batch and compare losses on it: weights, masks, gradients through the model");
   const auto args = std::make_shared<LabArgs>();
   command->add_option("SOURCE", args->source, "folder of a run or checkpoint, or a config (random weights, rewards made by coin flips)")->required();
-  command->add_option("--set", args->sets, "override one key: --set table.key=value; may be repeated")->take_all()->allow_extra_args(false)->type_name("KEY=VALUE");
+  add_set_option(*command, args->sets);
   command->add_option("--loss", args->losses, "NAME or NAME:parameter=value:...; may be repeated; default: every loss")->take_all()->allow_extra_args(false)->type_name("LOSS");
   command->add_option("--prompts", args->lab.prompts, "prompts of the batch")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_option("--drift", args->lab.drift, "optimizer updates between the weights that sampled and the live ones")->check(CLI::Range(0, 4096))->capture_default_str();

@@ -23,11 +23,7 @@ void add_model_args(CLI::App& command, ModelArgs& args) {
       .add_option("--config", args.config,
                   "configuration; default: that of the run which MODEL belongs to")
       ->type_name("CONFIG");
-  command
-      .add_option("--set", args.sets, "override one key: --set table.key=value; may be repeated")
-      ->take_all()
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(command, args.sets);
 }
 
 void add_problem_args(CLI::App& command, ModelArgs& args) {

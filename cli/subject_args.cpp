@@ -16,11 +16,7 @@ void add_subject_args(CLI::App& command, SubjectArgs& args) {
       .add_option("--config", args.config,
                   "configuration; default: that of the run, else qwen3.toml")
       ->type_name("CONFIG");
-  command
-      .add_option("--set", args.sets, "override one key: --set table.key=value; may be repeated")
-      ->take_all()
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(command, args.sets);
 }
 
 OpenedModel open_subject(const SubjectArgs& args) {

@@ -211,11 +211,7 @@ void add(CLI::App& verify, Chosen& chosen) {
       "resume", "train, kill, resume: the ledger must be that of a run that was not killed");
   command->add_option("CONFIG", args->config,
                       "a configuration; default: a small one of a few seconds");
-  command
-      ->add_option("--set", args->sets, "override one key: --set table.key=value; may be repeated")
-      ->take_all()
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
+  add_set_option(*command, args->sets);
   command
       ->add_option("--kill-at", args->kill_at,
                    "train step after whose ledger line the process is killed")

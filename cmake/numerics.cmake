@@ -8,7 +8,7 @@ target_include_directories(minirl_numerics INTERFACE ${minirl_SOURCE_DIR})
 target_compile_options(minirl_numerics INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-fno-fast-math;-fno-math-errno;-fno-trapping-math>)
 
-# What gcc 12 and 13 say about moved strings and big integers depends on what they happened to inline, and is wrong.
+# What gcc 12 says about moved strings and big integers depends on what it happened to inline, and is wrong.
 set(false_warnings "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-restrict;-Wno-maybe-uninitialized>")
 option(MINIRL_WERROR "Warnings are errors" ON)
 add_library(minirl_warnings INTERFACE)

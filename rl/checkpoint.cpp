@@ -76,6 +76,17 @@ StateTensors numbered(const StateTensors& state) {
   return out;
 }
 
+// A folder must stop where the run stopped: all end tokens, not only the tokenizer's own.
+void declare_end_tokens(const fs::path& generation_config, const data::Tokenizer& tokenizer) {
+  const std::vector<Token> ids = tokenizer.end_tokens();
+  if (ids.size() < 2) { return; }
+  Json doc = Json::parse(read_file(generation_config));
+  doc["eos_token_id"] = ids;
+  write_file_atomic(generation_config, doc.dump(2) + "\n");
+}
+
+}  // namespace
+
 // In pieces: a checkpoint may be larger than the memory.
 std::string file_hash(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -88,17 +99,6 @@ std::string file_hash(const fs::path& path) {
   if (file.bad() || !file.eof()) { fail(Exit::usage, file_error("read", path, EIO)); }
   return hasher.hex();
 }
-
-// A folder must stop where the run stopped: all end tokens, not only the tokenizer's own.
-void declare_end_tokens(const fs::path& generation_config, const data::Tokenizer& tokenizer) {
-  const std::vector<Token> ids = tokenizer.end_tokens();
-  if (ids.size() < 2) { return; }
-  Json doc = Json::parse(read_file(generation_config));
-  doc["eos_token_id"] = ids;
-  write_file_atomic(generation_config, doc.dump(2) + "\n");
-}
-
-}  // namespace
 
 std::string checkpoint_name(const Progress& p) { return fmt::format("{}-{:06}", p.phase == Phase::pretrain ? "pretrain" : "step", p.step); }
 

@@ -27,6 +27,9 @@ struct Progress {
   std::string problems_hash;      // of the data files' problems (data::Task::fingerprint); empty: none, or not recorded
 };
 
+/// SHA-256 of a file of any size. Throws Error(usage) where it cannot be read to its end.
+std::string file_hash(const std::filesystem::path& path);
+
 /// "pretrain-000200" or "step-000040".
 std::string checkpoint_name(const Progress& progress);
 

@@ -17,11 +17,11 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SOURCES = ["rows.cuh", "matmul.cu", "attention.cu"]
-OBJECT_OF = {"rows.cuh": "rows.cu", "matmul.cu": "matmul.cu", "attention.cu": "attention.cu"}
-TESTS = {"rows.cuh": "emulator/rows*", "matmul.cu": "emulator/matmul*", "attention.cu": "emulator/attention*,emulator/whole_step*"}
+SOURCES = ["rows.cuh", "matmul.cu", "attention.cu", "bf16.cu"]
+OBJECT_OF = {"rows.cuh": "rows.cu", "matmul.cu": "matmul.cu", "attention.cu": "attention.cu", "bf16.cu": "bf16.cu"}
+TESTS = {"rows.cuh": "emulator/rows*", "matmul.cu": "emulator/matmul*", "bf16.cu": "emulator/bf16*", "attention.cu": "emulator/attention*,emulator/whole_step*"}
 
-BARRIER = re.compile(r"__sync(?:threads|warp)\(\);")
+BARRIER = re.compile(r"__sync(?:threads|warp)\(\);|wait_copies<\d>\(\);")
 # "a < limit" for limits that come from sizes; limits that are constants of the kernel are not bounds of anything.
 LIMITS = r"rows|n|count|d|end|width|depth|queries|lines|lines_|item\.end|p\.rows|p\.columns|p\.depth|present|present\[n\]|kTile \* d|d \* kTile"
 BOUND = re.compile(r" < (?:%s)(?=[ ;)\]:?]|$)" % LIMITS)
@@ -49,7 +49,7 @@ def mutants(name):
         line = text[start:text.find("\n", match.start())].strip()
         if line.endswith("if (c < d) {"):  # several lines are the same: with the one that follows
             line += " " + text[text.find("\n", match.start()):].split("\n")[1].strip()
-        new = "" if match.group().startswith("__sync") else match.group().replace("<", "<=")
+        new = "" if match.group().endswith(";") else match.group().replace("<", "<=")
         yield line, text.count("\n", 0, match.start()) + 1, match.group().strip(), text[:match.start()] + new + text[match.end():]
 
 

@@ -18,7 +18,7 @@ RESERVED = 1024  # bytes of shared memory a block costs besides its own
 # Threads of a block, and bytes of dynamic shared memory a channel of a head (attention<n> has 32 n channels).
 SHAPES = [("warp_rows", 128, 0), ("block_rows", 256, 0), ("matmul", 256, 0), ("attention_forward_kernel", 256, (2 * 32 + 8 * 4) * 4),
           ("attention_query_grad", 256, (2 * 33 + 8 * 2) * 4), ("attention_key_grad", 256, (2 * 33 + 8 * 2) * 4), ("kv_store_kernel", 128, 0),
-          ("bf16_product", 128, 0)]
+          ("bf16_product", 128, 0), ("bf16_attention<", 128, 0)]
 
 
 def kernels(arch):
@@ -53,6 +53,8 @@ def main():
     print("| kernel (sm_%s) | registers | spilled bytes | shared bytes | blocks a multiprocessor | occupancy |\n|---|---|---|---|---|---|" % arch)
     for name, registers, spilled, static in kernels(arch):
         shape = next(s for s in SHAPES if name.startswith(s[0]))
+        if name.startswith("bf16_attention<"):  # five tiles of 64 padded rows
+            static = 5 * 64 * (int(re.search(r"<(\d+)", name).group(1)) + 8) * 2
         channels = 32 * int(re.search(r"<(\d+)", name).group(1)) if shape[2] else 0
         shared = static + shape[2] * channels
         blocks, share = occupancy(arch, shape[1], registers, shared)

@@ -17,9 +17,9 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SOURCES = ["rows.cuh", "matmul.cu", "attention.cu", "bf16.cu"]
-OBJECT_OF = {"rows.cuh": "rows.cu", "matmul.cu": "matmul.cu", "attention.cu": "attention.cu", "bf16.cu": "bf16.cu"}
-TESTS = {"rows.cuh": "emulator/rows*", "matmul.cu": "emulator/matmul*", "bf16.cu": "emulator/bf16*", "attention.cu": "emulator/attention*,emulator/whole_step*"}
+SOURCES = ["rows.cuh", "matmul.cu", "attention.cu", "bf16.cu", "bf16_attention.cu"]
+OBJECT_OF = {"rows.cuh": "rows.cu", "matmul.cu": "matmul.cu", "attention.cu": "attention.cu", "bf16.cu": "bf16.cu", "bf16_attention.cu": "bf16_attention.cu"}
+TESTS = {"rows.cuh": "emulator/rows*", "matmul.cu": "emulator/matmul*", "bf16.cu": "emulator/bf16:*", "bf16_attention.cu": "emulator/bf16_attention*", "attention.cu": "emulator/attention*,emulator/whole_step*"}
 
 BARRIER = re.compile(r"__sync(?:threads|warp)\(\);|wait_copies<\d>\(\);")
 # "a < limit" for limits that come from sizes; limits that are constants of the kernel are not bounds of anything.
@@ -31,6 +31,7 @@ _PADDING = "writes the padding of the tile, which nobody reads"
 EQUAL = {  # "file: line of code": why the mutant is the same kernel
     "rows.cuh: for (Index first = 0; first < n; first += kLongRowTile) {": _EMPTY,
     "matmul.cu: if (depth + kSlice < p.depth) { fetch(depth + kSlice); }": _EMPTY,
+    "bf16.cu: if (depth + kDepth < p.depth) { fetch(buffer ^ 1, depth + kDepth); }": _EMPTY,
     "attention.cu: for (int first = item.first * heads; first < queries; first += kTile) {": _EMPTY,
     "attention.cu: for (int i = thread; i < kTile * d; i += threads) {": _PADDING,
     "attention.cu: present[n] = first + n < item.end ? min(position(n) + 1 - tile * kTile, kTile) : 0;": _UNSTORED,

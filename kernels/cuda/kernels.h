@@ -58,4 +58,12 @@ void attention_forward(const AttentionForwardJob<float>& job, const AttentionIte
 void attention_backward(const AttentionBackwardJob<float>& job, const AttentionItem* query_items, Index query_count,
                         const AttentionItem* key_items, Index key_count, float* delta, cudaStream_t stream);
 
+// ---- bf16_attention.cu
+inline constexpr Index kBf16KeyTile = 64;  // positions of a tile of the bf16 cache
+inline constexpr int kBf16Queries = 64;    // most queries of an item
+/// q, o (N, q_heads, head_dim); pool_k, pool_v (tiles, kv_heads, kBf16KeyTile, head_dim); lse (N, q_heads) nats, or null.
+/// head_dim is 32, 64 or 128.
+void bf16_attention_forward(const AttentionDims& dims, float scale, const std::uint16_t* q, const std::uint16_t* pool_k, const std::uint16_t* pool_v,
+                            std::uint16_t* o, float* lse, const AttentionItem* items, Index count, const std::int32_t* tile_ids, cudaStream_t stream);
+
 }  // namespace minirl::kernels::cuda

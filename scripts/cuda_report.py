@@ -34,7 +34,7 @@ def kernels(arch):
             for entry in run.stderr.split("Compiling entry function")[1:]:
                 name = subprocess.run(["c++filt", re.search(r"'(\w+)'", entry).group(1)], capture_output=True, text=True).stdout
                 name = re.sub(r"minirl::kernels::(cuda::)?|\(anonymous namespace\)::|^void ", "", name.strip())
-                name = re.sub(r"\(Meet\)", "meet ", re.sub(r"\(Layout\)", "layout ", name.split(">(")[0] + (">" if ">(" in name else "")))
+                name = re.sub(r"\(Meet\)", "meet ", re.sub(r"\((Layout|Output)\)", lambda m: m[1].lower() + " ", name.split(">(")[0] + (">" if ">(" in name else "")))
                 number = lambda pattern: int((re.search(pattern, entry) or [0, 0])[1])
                 yield name.split("(AttentionDims")[0], number(r"Used (\d+) registers"), number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes smem")
 

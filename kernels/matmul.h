@@ -13,11 +13,9 @@
 #pragma once
 #include "core/exec.h"
 #include "core/tensor.h"
+#include "kernels/order.h"
 
 namespace minirl::kernels {
-
-/// Length of one fma chain of (mm.1) and (mm.2).
-inline constexpr Index kDepthChunk = 256;
 
 /// A weight W (N, K) packed in column panels for one of two products: pack once a parameter update,
 /// use for many rows. f32 is packed; f64 keeps the tensor itself (plain loops). Copies share storage.

@@ -6,20 +6,25 @@
 // A program is a struct of pointers with
 //     using Scalar = T;                                             the type of its arithmetic
 //     template <class Row> MINIRL_HD void operator()(Row row, Index r) const;
-// Its kernel file kernels/NAME.cpp says MINIRL_ROW_PROGRAM(Program); callers say for_rows(...).
+// Its kernel file kernels/NAME.cpp says MINIRL_ROW_PROGRAM(Program), kernels/cuda/rows.cu has a line for it; callers
+// say for_rows(...).
 #pragma once
 #include "core/fmath.h"
 #include "core/index.h"
-#if !defined(__CUDACC__)  // device code sees no host headers
+#include "kernels/order.h"
+#if defined(__CUDACC__) || defined(MINIRL_CUDA_EMULATED)
+#define MINIRL_DEVICE_CODE 1  // sees no host headers; its rows are in kernels/cuda/rows.cuh
+#else
+#include <typeinfo>
+
 #include "core/parallel.h"
+#include "kernels/backend.h"
 #include "kernels/dispatch.h"
 #endif
 
 namespace minirl::kernels {
 
-inline constexpr int kLanes = 32;
-
-#if !defined(__CUDACC__)
+#if !defined(MINIRL_DEVICE_CODE)
 namespace MINIRL_ISA {
 
 template <class T>
@@ -108,6 +113,7 @@ struct RowTable {
 /// takes: rows are only spread over threads where that pays.
 template <class Program>
 void for_rows(const Exec& exec, Index rows, Index cost, const Program& program) {
+  if (exec.device.kind != DeviceKind::cpu) { return backend(exec).rows(typeid(Program).name(), &program, rows); }
   auto* run = RowTable<Program>::impl[static_cast<std::size_t>(active_isa())];
   MINIRL_CHECK(run != nullptr, "row program is not compiled for {}", name(active_isa()));
   constexpr Index kWorthAThread = 16384;
@@ -115,58 +121,7 @@ void for_rows(const Exec& exec, Index rows, Index cost, const Program& program) 
   parallel_ranges(exec.threads, rows, grain, [&](Index begin, Index end) { run(program, begin, end); });
 }
 
-#else
-template <class T>
-struct GpuRow {
-  template <class F>
-  __device__ T sum(Index n, F item) const {
-    T v = T(0);
-    for (Index i = threadIdx.x; i < n; i += kLanes) { v += item(i); }
-    for (int h = kLanes / 2; h > 0; h /= 2) { v += __shfl_xor_sync(0xffffffffU, v, h); }
-    return v;  // butterfly: every lane holds the root of the tree, the bits of CpuRow
-  }
-  template <class F>
-  __device__ T max(Index n, F item) const {
-    T v = -T(__builtin_huge_valf());
-    for (Index i = threadIdx.x; i < n; i += kLanes) {
-      const T w = item(i);
-      v = v < w ? w : v;
-    }
-    for (int h = kLanes / 2; h > 0; h /= 2) {
-      const T w = __shfl_xor_sync(0xffffffffU, v, h);
-      v = v < w ? w : v;
-    }
-    return v;
-  }
-  template <class F>
-  __device__ Index argmax(Index n, F key) const {
-    Index best = threadIdx.x < n ? threadIdx.x : 0;
-    T top = key(best);
-    for (Index i = best + kLanes; i < n; i += kLanes) {
-      const T v = key(i);
-      if (v > top) { top = v, best = i; }
-    }
-    for (int h = kLanes / 2; h > 0; h /= 2) {
-      const T other = __shfl_xor_sync(0xffffffffU, top, h);
-      const Index at = __shfl_xor_sync(0xffffffffU, best, h);
-      if (other > top || (other == top && at < best)) { top = other, best = at; }
-    }
-    return best;
-  }
-  template <class F> __device__ void each(Index n, F body) const {
-    for (Index i = threadIdx.x; i < n; i += kLanes) { body(i); }
-  }
-  template <class F> __device__ void once(F body) const {
-    if (threadIdx.x == 0) { body(); }
-  }
-};
-
-template <class Program>
-__global__ void run_rows(Program program, Index rows) {
-  const Index r = static_cast<Index>(blockIdx.x) * blockDim.y + threadIdx.y;
-  if (r < rows) { program(GpuRow<typename Program::Scalar>{}, r); }
-}
-#endif  // __CUDACC__
+#endif  // MINIRL_DEVICE_CODE
 
 }  // namespace minirl::kernels
 

@@ -230,7 +230,7 @@ TEST_CASE("audit/gradcheck: whole configurations pass: losses, penalties, entrop
            {"algorithm.name=gspo", "algorithm.loss_agg_mode=seq-mean-token-mean",
             "model.family=qwen2"},
            {"algorithm.name=dppo_topk_tv"},
-           {"algorithm.name=gmpo"},
+           {"algorithm.name=gmpo", "algorithm.loss_agg_mode=seq-mean-token-mean"},
            {"algorithm.name=sapo"},
            {"algorithm.name=ipo"}}) {
     CAPTURE(sets.empty() ? std::string("pg_is") : sets[0]);

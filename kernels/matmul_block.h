@@ -11,7 +11,8 @@ namespace minirl::kernels {
 inline constexpr Index kPanel = 64;          // columns of a panel of B; a panel holds one chunk of depth
 inline constexpr Index kBlockDepth = 256;    // depth of a block; = kDepthChunk, and the cache block of (mm.3)
 inline constexpr Index kBlockRows = 192;     // most rows of a block of C
-inline constexpr Index kBlockColumns = 256;  // most columns of a block of C
+inline constexpr Index kBlockColumns = 256;  // most columns of a block of C that packs its own B ...
+inline constexpr Index kWideColumns = 1024;  // ... and of one whose B is in panels: A is copied less often
 inline constexpr Index kRowStride = kBlockDepth + 16;  // of the buffer of A; the excess spreads rows over cache sets
 
 /// Floats that a thread's buffer needs: a block of A and a block of B.
@@ -24,7 +25,7 @@ enum class Meet : unsigned char {
   chain,           // (mm.3) the chain starts from C
 };
 
-/// One block of C (rows <= kBlockRows, columns <= kBlockColumns), all of the depth.
+/// One block of C (rows <= kBlockRows, columns <= kBlockColumns or kWideColumns), all of the depth.
 struct BlockJob {
   Index rows, columns, depth;
   const float* a;    // row-major (rows, depth), or (depth, rows) if a_transposed

@@ -10,9 +10,11 @@
 #pragma once
 #include "core/fmath.h"
 #include "core/index.h"
+#include "core/rng.h"
 #if !defined(__CUDACC__)  // device code sees no host headers
 #include "core/parallel.h"
 #include "kernels/dispatch.h"
+#include "kernels/philox_lanes.h"
 #endif
 
 namespace minirl::kernels {
@@ -85,6 +87,32 @@ struct CpuRow {
     }
     return at[best];
   }
+  /// argmax of key(i, u_i), where u_i is word i mod 4 of block i / 4 under (k, position).
+  template <class F>
+  Index argmax_random(Index n, const rng::Key& k, std::uint32_t position, F key) const {
+    constexpr Index kChunk = 4 * kPhiloxLanes;
+    static_assert(kChunk % kLanes == 0);
+    std::uint32_t words[kChunk];
+    T keys[kChunk];
+    Index best = 0;
+    T top = -T(__builtin_huge_valf());
+    for (Index i = 0; i < n; i += kChunk) {
+      philox_lanes(k, static_cast<std::uint32_t>(i / 4), position, words);
+      const Index left = n - i < kChunk ? n - i : kChunk;
+      if (left == kChunk) {
+        for (Index l = 0; l < kChunk; ++l) { keys[l] = key(i + l, words[l]); }
+      } else {
+        for (Index l = 0; l < left; ++l) { keys[l] = key(i + l, words[l]); }
+      }
+      const T most = max(left, [&](Index l) { return keys[l]; });
+      if (!(most > top)) { continue; }  // an equal one further on is not the lower index
+      top = most;
+      Index l = 0;
+      while (keys[l] != most) { ++l; }
+      best = i + l;
+    }
+    return best;
+  }
   template <class F> void each(Index n, F body) const {
 #if defined(__clang__)
 #pragma clang loop vectorize(enable) interleave(enable)
@@ -152,6 +180,27 @@ struct GpuRow {
       if (other > top || (other == top && at < best)) { top = other, best = at; }
     }
     return best;
+  }
+  /// As CpuRow: one Philox call serves four items, the best of each four, then the best four.
+  template <class F>
+  __device__ Index argmax_random(Index n, const rng::Key& k, std::uint32_t position, F key) const {
+    const auto best_of_four = [&](Index block, T* top) {
+      const rng::Words4 words = k.words(static_cast<std::uint32_t>(block), position);
+      Index best = 4 * block;
+      *top = key(best, words.w[0]);
+      for (int w = 1; w < 4 && 4 * block + w < n; ++w) {
+        const T v = key(4 * block + w, words.w[w]);
+        if (v > *top) { *top = v, best = 4 * block + w; }
+      }
+      return best;
+    };
+    const Index block = argmax((n + 3) / 4, [&](Index b) {
+      T top;
+      best_of_four(b, &top);
+      return top;
+    });
+    T top;
+    return best_of_four(block, &top);
   }
   template <class F> __device__ void each(Index n, F body) const {
     for (Index i = threadIdx.x; i < n; i += kLanes) { body(i); }

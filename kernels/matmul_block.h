@@ -15,6 +15,9 @@ inline constexpr Index kBlockColumns = 256;  // most columns of a block of C tha
 inline constexpr Index kWideColumns = 1024;  // ... and of one whose B is in panels: A is copied less often
 inline constexpr Index kRowStride = kBlockDepth + 16;  // of the buffer of A; the excess spreads rows over cache sets
 
+/// Depth of B that is packed at once, for all blocks, where B does not come in panels.
+inline constexpr Index kSlabDepth = 4 * kBlockDepth;
+
 /// Floats that a thread's buffer needs: a block of A and a block of B.
 inline constexpr Index kScratchFloats = kBlockRows * kRowStride + kBlockColumns * kBlockDepth;
 

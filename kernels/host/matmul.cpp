@@ -16,8 +16,6 @@ constexpr Index kSmallProduct = 512 * 1024;
 // Blocks that a thread should get, so that an uneven last one costs little; and the least that is worth packing.
 constexpr Index kBlocksPerThread = 4;
 constexpr Index kLeastRows = 64;
-// Depth of B that is packed at once where B is not packed already: a few megabytes of buffer at most.
-constexpr Index kSlabDepth = 4 * kBlockDepth;
 
 Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 

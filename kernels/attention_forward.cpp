@@ -25,9 +25,10 @@ MINIRL_INLINE float scale_and_max(float* s, Index present, float scale, float m)
 
 void attend(const AttentionForwardJob<float>& job) {
   const Index d = job.dims.head_dim, heads = job.dims.q_heads / job.dims.kv_heads, queries = job.run.rows * heads;
+  const Index lanes = softmax_lanes(queries);
   float* at = job.scratch;
   const auto take = [&](Index n) { return at += n, at - n; };
-  const Block block{take(queries * d), take(queries * d), take(queries * kKeyTile), take(queries), take(queries), take(queries), take(queries)};
+  const Block block{take(queries * d), take(queries * d), take(queries * kKeyTile), take(lanes), take(lanes), take(lanes), take(lanes)};
   const auto query_of = [&](Index i) { return (job.run.first_row + i / heads) * job.dims.q_heads + job.kv_head * heads + i % heads; };
 
   for (Index i = 0; i < queries; ++i) {
@@ -39,6 +40,7 @@ void attend(const AttentionForwardJob<float>& job) {
     block.m[i] = -fmath::kInfinityF;
     block.l[i] = 0.0F;
   }
+  for (Index i = queries; i < lanes; ++i) { block.m[i] = block.next[i] = 0.0F; }  // so that whole vectors are computed
 
   const Index last = job.run.first_position + job.run.rows - 1;
   for (Index tile = 0; tile * kKeyTile <= last; ++tile) {
@@ -52,7 +54,7 @@ void attend(const AttentionForwardJob<float>& job) {
     };
     product(queries - first, kKeyTile, d, {block.q + first * d, d, 1}, k, kKeyTile, block.p + first * kKeyTile, kKeyTile, false);
     for (Index i = first; i < queries; ++i) { block.next[i] = scale_and_max(block.p + i * kKeyTile, present(i), job.scale, block.m[i]); }
-    for (Index i = first; i < queries; ++i) { block.rescale[i] = fmath::exp(block.m[i] - block.next[i]); }
+    for (Index i = 0; i < lanes; ++i) { block.rescale[i] = fmath::exp(block.m[i] - block.next[i]); }
     for (Index i = first; i < queries; ++i) {
       float* p = block.p + i * kKeyTile;
       const float m = block.m[i] = block.next[i];

@@ -22,8 +22,8 @@ Tensor head_logits(const Exec& exec, const Tensor& h, const kernels::PackedMatri
   return logits;
 }
 
-// Rows whose logits fit in kChunkBytes: the only place where logits exist.
-Index rows_per_chunk(Index V, DType dtype) { return std::max<Index>(16, kChunkBytes / (V * size_of(dtype))); }
+// Rows of logits that exist at once: they exist nowhere else.
+Index rows_per_chunk(Index V, DType dtype) { return std::max(kLeastLogitRows, kChunkBytes / (V * size_of(dtype))); }
 
 // The logits with those that may not be drawn at -inf.
 template <class T>

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/peak.h"
+#include "audit/machine_peak.h"
 #include "core/files.h"
 #include "rl/reward.h"
 
@@ -26,7 +26,7 @@ Pairs boxed(const std::vector<std::pair<const char*, const char*>>& answers) {
 
 double verdicts_a_second(const minirl::rl::RewardInfo& reward, const Pairs& pairs) {
   double paid = 0;
-  const double seconds = minirl::bench::measure_seconds(0.5, [&] {
+  const double seconds = minirl::audit::measure_seconds(0.5, [&] {
     for (const auto& pair : pairs) { paid += reward.score(pair.first, pair.second).score; }
   });
   return paid < 0 ? 0 : static_cast<double>(pairs.size()) / seconds;
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
       }
       double slowest = 0;
       for (const auto& row : rows) {
-        slowest = std::max(slowest, bench::measure_seconds(0, [&] { reward.score(row.first, row.second); }));
+        slowest = std::max(slowest, audit::measure_seconds(0, [&] { reward.score(row.first, row.second); }));
       }
       std::printf("%-12s %9.0f verdicts/s, %zu rows, slowest %.2f ms\n", "file", verdicts_a_second(reward, rows), rows.size(), slowest * 1e3);
     }

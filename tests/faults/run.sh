@@ -17,7 +17,7 @@ copy() {
     cmp -s "$file" "$source/$file" || { mkdir -p "$source/$(dirname "$file")" && cp "$file" "$source/$file"; }
   done
 }
-build() { cmake --build "$work/build" --target minirl -j "${JOBS:-2}" > "$work/build.log" 2>&1 || { tail -n 20 "$work/build.log"; exit 1; }; }
+build() { cmake --build "$work/build" --target minirl -j "${JOBS:-2}" > "$work/build.log" 2>&1 || { tail -n 20 "$work/build.log"; return 1; }; }
 
 tiny="train qwen3.toml --overwrite --set model.hidden_size=32 --set model.num_layers=2 --set model.num_heads=2
   --set model.num_kv_heads=1 --set model.head_dim=16 --set model.ffn_size=64 --set pretrain.steps=6 --set pretrain.batch_sequences=8
@@ -32,17 +32,18 @@ fault() {
   name=$1 file=$2 edit=$3 code=$4 words=$5
   shift 5
   case $name in *"$only"*) ;; *) return ;; esac
-  copy
+  cp "$source/$file" "$work/right"
   sed -i "$edit" "$source/$file"
-  if cmp -s "$file" "$source/$file"; then
+  if cmp -s "$work/right" "$source/$file"; then
     echo "NOT PLANTED  $name: $file has changed, the edit no longer fits"
     missed=$((missed + 1))
     return
   fi
-  build
+  build || { missed=$((missed + 1)); echo "NOT BUILT  $name"; cp "$work/right" "$source/$file"; return; }
   got=0
   # shellcheck disable=SC2048,SC2086  # words of $tiny are arguments
   (cd "$work/run" && for command in "$@"; do "$binary" $command || exit $?; done) > "$work/out.log" 2>&1 || got=$?
+  cp "$work/right" "$source/$file"
   if [ "$got" = "$code" ] && grep -Eq "$words" "$work/out.log"; then
     caught=$((caught + 1))
     echo "caught  $name"
@@ -57,7 +58,7 @@ fault() {
 copy
 cmake -S "$source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1" \
   -DMINIRL_TESTS=OFF -DMINIRL_BENCH=OFF -DMINIRL_CUDA=OFF -DMINIRL_WERROR=OFF > "$work/build.log" || exit 1
-build
+build || exit 1
 
 # One forward: what sampling computed and what training computes.
 fault "attention sees one key of the future" kernels/attention_forward.cpp 's|i / heads - before + 1;|i / heads - before + 2;|' \

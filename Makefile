@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD := build/release
 # Everything that the build and the tests need. Nothing else is ever downloaded.
 PACKAGES := cmake ninja-build pkg-config libfmt-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libssl-dev libboost-dev \
-            zlib1g-dev libsnappy-dev libzstd-dev doctest-dev libeigen3-dev
+            zlib1g-dev libsnappy-dev libzstd-dev libcpp-httplib-dev doctest-dev libeigen3-dev
 CONFIG ?= qwen3.toml
 ARGS ?=
 

@@ -93,7 +93,7 @@ fault "the loss is counted twice" rl/policy_update.cpp 's|report.loss += weight 
 
 # What makes a run repeatable.
 fault "an update depends on how many this process made" rl/optimizer.cpp \
-  's|^  ++steps_;|  ++steps_;\n  static int made = 0;\n  report.clip *= ++made % 2 == 0 ? 1 : 0.999;|' \
+  's|^  ++steps_;|  ++steps_;\n  static int made = 0;\n  report.clip *= 1 - 0.001 * (++made % 5);|' \
   3 'weights|optimizer' "$tiny" "replay runs/qwen3 --step 4 --quiet"
 fault "a reward depends on how many were given" rl/rollout.cpp \
   's|^    r.reward = options.weight \* r.verdict.score;|    static int given = 0;\n    r.reward = options.weight * r.verdict.score + 0.001 * (++given % 1000);|' \

@@ -17,7 +17,7 @@ copy() {
     cmp -s "$file" "$source/$file" || { mkdir -p "$source/$(dirname "$file")" && cp "$file" "$source/$file"; }
   done
 }
-build() { cmake --build "$work/build" --target minirl -j "${JOBS:-2}" > "$work/build.log" 2>&1 || { tail -n 20 "$work/build.log"; return 1; }; }
+build() { cmake --build "$work/build" --target minirl -j "${JOBS:-2}" > "$work/build.log" 2>&1 || { tail -n 20 "$work/build.log" | cut -c1-300; return 1; }; }
 
 tiny="train qwen3.toml --overwrite --set model.hidden_size=32 --set model.num_layers=2 --set model.num_heads=2
   --set model.num_kv_heads=1 --set model.head_dim=16 --set model.ffn_size=64 --set pretrain.steps=6 --set pretrain.batch_sequences=8

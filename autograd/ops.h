@@ -44,6 +44,8 @@ struct RopeTable {
   static RopeTable make(Index positions, Index head_dim, double theta, DType dtype);
   /// Given frequencies, K/2 of them; all entries are multiplied by `magnitude`.
   static RopeTable make(Index positions, std::span<const double> frequency, double magnitude, DType dtype);
+  /// Where `exec` computes; Tensor::near.
+  RopeTable near(const Exec& exec) const;
 };
 /// Rotary position embedding. x (N, H, K) is rotated in place: its producer must not need its output. (rope.1-3)
 Var rope(Tape& tape, const Var& x, const RopeTable& table, const Tensor& positions);
@@ -97,6 +99,7 @@ struct SampleOptions {
   Index top_k = 0;   // 0: all
   double top_p = 1;  // 1: all
 };
+/// On the host, wherever the model is.
 struct SampledTokens {
   Tensor token;    // (N) i32
   Tensor logp;     // (N) log mu of the drawn token: the same program as token_logp (R6)

@@ -8,7 +8,7 @@ namespace minirl {
 
 Tensor& Param::grad(int use) {
   const auto index = static_cast<std::size_t>(use);
-  while (grads_.size() <= index) { grads_.push_back(Tensor::zeros(value.shape(), real())); }
+  while (grads_.size() <= index) { grads_.push_back(Tensor::zeros_beside(value, value.shape(), real())); }
   return grads_[index];
 }
 
@@ -30,6 +30,7 @@ void Param::combine_grads(const Exec& exec) {
 
 Tensor Param::real_value(const Exec& exec) const {
   if (value.dtype() != DType::bf16) { return value; }
+  MINIRL_CHECK(!value.on_device(), "{} is bf16 on a device", name);
   Tensor wide = Tensor::empty(value.shape(), DType::f32, exec);
   const Bf16* from = value.data<Bf16>();
   float* to = wide.data<float>();
@@ -48,6 +49,12 @@ kernels::PackedMatrix Param::packed_forward(const Exec& exec) {
 
 void Param::keep_packed(bool keep) {
   keep_packed_ = keep;
+  touch();
+}
+
+void Param::move_to(const Exec& exec) {
+  value = value.near(exec);
+  for (Tensor& g : grads_) { g = g.near(exec); }
   touch();
 }
 

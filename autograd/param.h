@@ -36,6 +36,8 @@ class Param {
   kernels::PackedMatrix packed_forward(const Exec& exec);
   void keep_packed(bool keep);
   void touch();
+  /// To the memory where `exec` computes, with its gradients.
+  void move_to(const Exec& exec);
 
  private:
   std::vector<Tensor> grads_;

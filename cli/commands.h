@@ -36,6 +36,7 @@ void add_gradcheck(CLI::App& app, Chosen& chosen);
 void add_losslab(CLI::App& app, Chosen& chosen);
 void add_reproduce(CLI::App& app, Chosen& chosen);
 void add_verify(CLI::App& app, Chosen& chosen);
+void add_doctor(CLI::App& app, Chosen& chosen);
 void add_version(CLI::App& app, Chosen& chosen);
 
 }  // namespace minirl::cli

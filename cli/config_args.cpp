@@ -1,10 +1,12 @@
 #include "cli/config_args.h"
 
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
 
 #include "cli/embedded.h"
 #include "core/registry.h"
+#include "rl/device.h"
 
 namespace minirl::cli {
 namespace {
@@ -18,6 +20,20 @@ std::string run_name_of(const std::string& config) {
 }
 
 }  // namespace
+
+void add_device_option(CLI::App& command, std::string& device) {
+  command
+      .add_option("--device", device,
+                  "auto, cpu or cuda; the same as --set runtime.device=NAME. The bits are the same")
+      ->type_name("NAME");
+}
+
+void tell_device(const rl::Config& config) {
+  const rl::DeviceChoice choice = rl::choose_device(config);
+  if (!choice.text.empty() && config.runtime.progress != "off") {
+    std::fputs(fmt::format("minirl: {}\n", choice.text).c_str(), stderr);
+  }
+}
 
 void add_set_option(CLI::App& command, std::vector<std::string>& sets) {
   command
@@ -89,6 +105,9 @@ ChosenConfig load(const ConfigArgs& args) {
   std::vector<ConfigSource> sources = {out.source};
   for (const auto& s : args.sets) {
     sources.push_back(ConfigSource::set(s));
+  }
+  if (!args.device.empty()) {
+    sources.push_back(ConfigSource::set("runtime.device=" + to_toml(args.device)));
   }
   if (!args.run_name.empty()) {
     sources.push_back(ConfigSource::set("run.name=" + to_toml(args.run_name)));

@@ -12,8 +12,13 @@ namespace minirl::cli {
 struct ConfigArgs {
   std::string config;             // a path, or the name of a bundled config with or without ".toml"
   std::vector<std::string> sets;  // table.key=value
-  std::string run_name;
+  std::string run_name, device;
 };
+
+/// --device, wherever a command can compute on one: the same as --set runtime.device=NAME.
+void add_device_option(CLI::App& command, std::string& device);
+/// Tells on stderr where a command computes, and why.
+void tell_device(const rl::Config& config);
 
 /// --set, wherever a command takes settings.
 void add_set_option(CLI::App& command, std::vector<std::string>& sets);

@@ -4,9 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/config_args.h"
 #include "cli/model_args.h"
 #include "core/files.h"
 #include "core/signals.h"
+#include "rl/device.h"
 #include "rl/problems.h"
 #include "rl/summary.h"
 #include "rl/trainer.h"
@@ -80,7 +82,9 @@ Exit evaluate(const EvalArgs& args) {
   rl::Config& config = opened.loaded.config;
   apply_options(args, config.eval);
   catch_signals();
-  const Exec exec = rl::make_exec(config.runtime);
+  tell_device(config);
+  const Exec exec = rl::make_device_exec(config);
+  opened.model->params().move_to(exec);
   const rl::Problems problems =
       rl::open_problems(config, *opened.tokenizer, opened.model->config().max_positions);
   for (const auto& note : problems.notes) {

@@ -86,6 +86,7 @@ int main(int argc, char** argv) {
   minirl::cli::add_replay(app, chosen);
   minirl::cli::add_reproduce(app, chosen);
   minirl::cli::add_verify(app, chosen);
+  minirl::cli::add_doctor(app, chosen);
   minirl::cli::add_version(app, chosen);
   try {
     app.parse(argc, argv);

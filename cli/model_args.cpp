@@ -39,6 +39,7 @@ void add_problem_args(CLI::App& command, ModelArgs& args) {
       .add_option("--max-new-tokens", args.max_new_tokens,
                   "longest completion; default: rollout.max_new_tokens")
       ->check(CLI::Range(1, 1 << 20));
+  add_device_option(command, args.device);
 }
 
 namespace {
@@ -65,6 +66,9 @@ std::vector<std::string> settings_of(const ModelArgs& args, bool bare) {
                        [&](const std::string& own) { return key(own) == key(s); });
   });
   out.insert(out.end(), args.sets.begin(), args.sets.end());
+  if (!args.device.empty()) {
+    out.push_back("runtime.device=" + to_toml(args.device));
+  }
   return out;
 }
 

@@ -21,10 +21,11 @@ struct ModelArgs {
   std::string data = {};       // problems of a file instead of those of the configuration
   std::string template_ = {};  // chat template; empty: that of the configuration
   Index max_new_tokens = 0;    // 0: that of the configuration
+  std::string device = {};     // empty: that of the configuration
 };
 
 void add_model_args(CLI::App& command, ModelArgs& args);
-/// --data, --template and --max-new-tokens, for commands that sample.
+/// --data, --template, --max-new-tokens and --device, for commands that sample.
 void add_problem_args(CLI::App& command, ModelArgs& args);
 
 struct OpenedModel {

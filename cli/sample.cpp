@@ -8,6 +8,7 @@
 #include "cli/model_args.h"
 #include "core/signals.h"
 #include "data/task.h"
+#include "rl/device.h"
 #include "rl/rollout.h"
 #include "rl/summary.h"
 #include "rl/trainer.h"
@@ -42,7 +43,9 @@ Exit sample(const SampleArgs& args) {
   OpenedModel opened = open_model(args.model);
   const rl::Config& config = opened.loaded.config;
   catch_signals();
-  const Exec exec = rl::make_exec(config.runtime);
+  tell_device(config);
+  const Exec exec = rl::make_device_exec(config);
+  opened.model->params().move_to(exec);
   std::vector<data::Example> examples;
   rl::Problems problems;
   if (args.has_prompt) {

@@ -1,10 +1,13 @@
 // minirl train: the whole run, from a configuration to a trained policy.
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/config_args.h"
 #include "core/build_info.h"
 #include "core/signals.h"
+#include "rl/device.h"
+#include "rl/memory_plan.h"
 #include "rl/plan.h"
 #include "rl/run_log.h"
 #include "rl/summary.h"
@@ -32,13 +35,35 @@ std::string places(const rl::RunDir& dir, const rl::Trainer& trainer) {
       root, dir.report().string(), dir.metrics().string(), last, root);
 }
 
+// What the run will take of the device's memory, by category. Weights are not packed there.
+void tell_device_memory(const rl::Config& config, const rl::Plan& plan) {
+  const rl::DeviceChoice device = rl::choose_device(config);
+  if (!device.cuda || config.runtime.progress == "off") {
+    return;
+  }
+  const rl::MemoryPlan m = rl::plan_memory(config, plan.memory_shape);
+  const Index held = m.weights + m.gradients + m.moments + m.copies;
+  std::fputs(
+      fmt::format("minirl: device memory: weights {}, gradients {}, moments {}, copies {}, while "
+                  "sampling {}, while training {}: at most {} of {} free\n",
+                  rl::binary_bytes(m.weights), rl::binary_bytes(m.gradients),
+                  rl::binary_bytes(m.moments), rl::binary_bytes(m.copies),
+                  rl::binary_bytes(m.sampling()), rl::binary_bytes(m.activations),
+                  rl::binary_bytes(held + std::max(m.sampling(), m.activations)),
+                  rl::binary_bytes(device.free_bytes))
+          .c_str(),
+      stderr);
+}
+
 // Running out of memory after an hour is worse than not starting.
 void check_memory(const rl::Config& config, const rl::Plan& plan) {
   if (config.runtime.memory_check == "off") {
     return;
   }
   try {
-    rl::require_memory(config, plan.memory_shape, rl::available_memory());
+    const rl::DeviceChoice device = rl::choose_device(config);
+    rl::require_memory(config, plan.memory_shape,
+                       device.cuda ? device.free_bytes : rl::available_memory());
   } catch (const Error& error) {
     if (config.runtime.memory_check == "refuse") {
       throw;
@@ -63,6 +88,8 @@ Exit train(const TrainArgs& args, const std::vector<std::string>& command_line) 
   for (const auto& w : plan.warnings) {
     std::fputs(fmt::format("minirl: warning: {}\n", w).c_str(), stderr);
   }
+  tell_device(config.loaded.config);
+  tell_device_memory(config.loaded.config, plan);
   check_memory(config.loaded.config, plan);
   const Exec exec = rl::make_exec(config.loaded.config.runtime);
   using Open = rl::RunDir::Open;
@@ -114,6 +141,7 @@ void add_train(CLI::App& app, Chosen& chosen) {
       "train", "train a policy: base model, then reinforcement learning, with a run folder");
   const auto args = std::make_shared<TrainArgs>();
   add_config_args(*command, args->config);
+  add_device_option(*command, args->config.device);
   command->add_flag("--resume", args->resume,
                     "go on with the run from its newest whole checkpoint");
   command->add_flag("--overwrite", args->overwrite, "replace a former run of the same name");

@@ -41,21 +41,35 @@ std::byte* Arena::take(std::size_t bytes) {
   add_live(size);
   give_freed_blocks_to_the_system();
   make_room(size);
-  const std::size_t align = size >= kHuge ? kHuge : kAlign;
-  void* block = std::aligned_alloc(align, (size + align - 1) / align * align);
+  std::byte* block = obtain(size);
   if (block == nullptr) {
     stats_.live_bytes -= size;
-    fail(Exit::out_of_memory, fmt::format("out of memory: {:.1f} MiB more were asked for on top of {:.1f} MiB in use",
-                                          double(bytes) / 1048576.0, double(stats_.live_bytes) / 1048576.0),
+    fail(Exit::out_of_memory, fmt::format("out of memory{}: {:.1f} MiB more were asked for on top of {:.1f} MiB in use",
+                                          memory_ != nullptr ? " on the device" : "", double(bytes) / 1048576.0, double(stats_.live_bytes) / 1048576.0),
          "lower train.tokens_per_micro or rollout.max_batch, set train.recompute_layers = true, train.optimizer_dtype or train.weights_dtype = \"bf16\", or "
          "runtime.packed_weights = \"each-use\"; `minirl plan` shows where memory goes");
   }
-#if defined(__linux__)
-  if (size >= kHuge) { ::madvise(block, size, MADV_HUGEPAGE); }
-#endif
   stats_.reserved_bytes += size;
   ++stats_.system_calls;
+  return block;
+}
+
+std::byte* Arena::obtain(std::size_t size) {
+  if (memory_ != nullptr) { return static_cast<std::byte*>(memory_->allocate(size)); }
+  const std::size_t align = size >= kHuge ? kHuge : kAlign;
+  void* block = std::aligned_alloc(align, (size + align - 1) / align * align);
+#if defined(__linux__)
+  if (block != nullptr && size >= kHuge) { ::madvise(block, size, MADV_HUGEPAGE); }
+#endif
   return static_cast<std::byte*>(block);
+}
+
+void Arena::dispose(std::byte* block) {
+  if (memory_ != nullptr) {
+    memory_->release(block);
+  } else {
+    std::free(block);
+  }
 }
 
 void Arena::add_live(std::size_t size) {
@@ -83,7 +97,7 @@ void Arena::make_room(std::size_t size) {
   for (auto it = free_.rbegin(); it != free_.rend() && stats_.reserved_bytes + size > allowed; ++it) {
     auto& [idle, list] = *it;
     while (!list.empty() && stats_.reserved_bytes + size > allowed) {
-      std::free(list.back());
+      dispose(list.back());
       list.pop_back();
       stats_.reserved_bytes -= idle;
     }
@@ -104,7 +118,7 @@ void Arena::give(std::byte* block, std::size_t bytes) {
 void Arena::trim() {
   std::lock_guard<std::mutex> lock(mutex_);
   for (auto& [size, list] : free_) {
-    for (std::byte* block : list) { std::free(block); }
+    for (std::byte* block : list) { dispose(block); }
     stats_.reserved_bytes -= size * list.size();
     list.clear();
   }

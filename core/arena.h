@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/device_memory.h"
 #include "core/error.h"
 
 namespace minirl {
@@ -17,6 +18,8 @@ namespace minirl {
 class Arena {
  public:
   Arena() = default;
+  /// Blocks of a device's memory, 256-byte aligned. `memory` must outlive the arena.
+  explicit Arena(DeviceMemory& memory) : memory_(&memory) {}
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -36,6 +39,9 @@ class Arena {
   Stats stats() const;
   void reset_peak();
 
+  /// Where the blocks are; null: host code may touch them.
+  DeviceMemory* memory() const { return memory_; }
+
   /// The process-wide arena.
   static Arena& global();
 
@@ -43,7 +49,10 @@ class Arena {
   void add_live(std::size_t size);
   std::byte* reuse(std::size_t size);
   void make_room(std::size_t size);
+  std::byte* obtain(std::size_t size);
+  void dispose(std::byte* block);
 
+  DeviceMemory* memory_ = nullptr;
   mutable std::mutex mutex_;
   std::map<std::size_t, std::vector<std::byte*>> free_;
   std::unordered_map<std::byte*, std::size_t> larger_;  // blocks in use that are of a larger class than asked for

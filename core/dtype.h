@@ -34,6 +34,7 @@ constexpr Index size_of(DType t) {
     default: return 1;
   }
 }
+constexpr bool is_floating(DType t) { return t == DType::f32 || t == DType::f64 || t == DType::bf16; }
 constexpr std::string_view name(DType t) {
   switch (t) {
     case DType::f32: return "f32";

@@ -27,7 +27,8 @@ Hasher& Hasher::add(std::string_view text) {
 Hasher& Hasher::add(const Tensor& tensor) {
   add(name(tensor.dtype()));
   add(tensor.shape().str());
-  return add(std::span(tensor.raw(), static_cast<std::size_t>(tensor.bytes())));
+  const Tensor host = tensor.on_host();
+  return add(std::span(host.raw(), static_cast<std::size_t>(host.bytes())));
 }
 
 std::string Hasher::hex() {

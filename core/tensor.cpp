@@ -17,13 +17,23 @@ std::string Shape::str() const {
   return fmt::format("({})", fmt::join(dim.begin(), dim.begin() + rank, ", "));
 }
 
-Tensor Tensor::empty(Shape shape, DType dtype, const Exec& exec) {
+namespace {
+
+Arena& arena_of(const Exec& exec) { return exec.arena != nullptr ? *exec.arena : Arena::global(); }
+
+}  // namespace
+
+Tensor Tensor::in(Arena& arena, Shape shape, DType dtype) {
   Tensor t;
   t.shape_ = shape;
   t.dtype_ = dtype;
-  t.storage_ = std::make_shared<Storage>(exec.arena != nullptr ? *exec.arena : Arena::global(),
-                                         static_cast<std::size_t>(shape.numel() * size_of(dtype)));
+  t.storage_ = std::make_shared<Storage>(arena, static_cast<std::size_t>(shape.numel() * size_of(dtype)));
   return t;
+}
+
+Tensor Tensor::empty(Shape shape, DType dtype, const Exec& exec) {
+  Arena& arena = arena_of(exec);
+  return in(arena.memory() != nullptr && !is_floating(dtype) ? Arena::global() : arena, shape, dtype);
 }
 
 Tensor Tensor::zeros(Shape shape, DType dtype, const Exec& exec) {
@@ -32,8 +42,51 @@ Tensor Tensor::zeros(Shape shape, DType dtype, const Exec& exec) {
   return t;
 }
 
+Tensor Tensor::zeros_beside(const Tensor& neighbour, Shape shape, DType dtype) {
+  Tensor t = in(neighbour.defined() ? *neighbour.storage_->arena : Arena::global(), shape, dtype);
+  t.zero();
+  return t;
+}
+
 void Tensor::zero() {
-  if (defined()) { std::memset(raw(), 0, static_cast<std::size_t>(bytes())); }
+  if (!defined() || bytes() == 0) { return; }
+  if (on_device()) {
+    memory()->clear(at(), static_cast<std::size_t>(bytes()));
+  } else {
+    std::memset(at(), 0, static_cast<std::size_t>(bytes()));
+  }
+}
+
+Tensor Tensor::near(const Exec& exec) const { return moved_to(arena_of(exec)); }
+Tensor Tensor::beside(const Tensor& neighbour) const { return moved_to(neighbour.defined() ? *neighbour.storage_->arena : Arena::global()); }
+
+Tensor Tensor::moved_to(Arena& arena) const {
+  if (!defined() || arena.memory() == memory()) { return *this; }
+  Tensor t = in(arena, shape_, dtype_);
+  t.copy_from(*this);
+  return t;
+}
+
+void Tensor::copy_in(const void* host) {
+  if (bytes() == 0) { return; }
+  if (on_device()) {
+    memory()->copy_in(at(), host, static_cast<std::size_t>(bytes()));
+  } else {
+    std::memcpy(at(), host, static_cast<std::size_t>(bytes()));
+  }
+}
+
+void Tensor::copy_from(const Tensor& source) {
+  MINIRL_CHECK(source.shape_ == shape_ && source.dtype_ == dtype_, "copy of {} {} to {} {}", source.shape_.str(), name(source.dtype_), shape_.str(), name(dtype_));
+  const auto size = static_cast<std::size_t>(bytes());
+  if (size == 0) { return; }
+  if (!source.on_device()) {
+    copy_in(source.at());
+  } else if (!on_device()) {
+    source.memory()->copy_out(at(), source.at(), size);
+  } else {
+    memory()->copy_within(at(), source.at(), size);
+  }
 }
 
 Tensor Tensor::view(Shape shape) const {
@@ -53,13 +106,14 @@ Tensor Tensor::slice(Index begin, Index end) const {
 }
 
 Tensor Tensor::clone(const Exec& exec) const {
-  Tensor t = empty(shape_, dtype_, exec);
-  if (bytes() > 0) { std::memcpy(t.raw(), raw(), static_cast<std::size_t>(bytes())); }
+  Tensor t = in(arena_of(exec), shape_, dtype_);
+  t.copy_from(*this);
   return t;
 }
 
 Tensor Tensor::to(DType dtype, const Exec& exec) const {
   if (dtype == dtype_) { return clone(exec); }
+  MINIRL_CHECK(!on_device(), "conversion of {} to {} on a device", name(dtype_), name(dtype));
   Tensor t = empty(shape_, dtype, exec);
   const auto read = [this](Index i) -> double {
     switch (dtype_) {
@@ -78,6 +132,10 @@ Tensor Tensor::to(DType dtype, const Exec& exec) const {
     }
   }
   return t;
+}
+
+void Tensor::check_host() const {
+  MINIRL_CHECK(!on_device(), "host code touches the elements of {} {} on a device", shape_.str(), name(dtype_));
 }
 
 void Tensor::check_type(DType wanted) const {

@@ -18,7 +18,7 @@
 namespace minirl::kernels {
 
 /// A weight W (N, K) packed in column panels for one of two products: pack once a parameter update,
-/// use for many rows. f32 is packed; f64 keeps the tensor itself (plain loops). Copies share storage.
+/// use for many rows. f32 is packed; f64 (plain loops) and devices keep the tensor itself. Copies share storage.
 class PackedMatrix {
  public:
   PackedMatrix() = default;

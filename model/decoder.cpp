@@ -38,7 +38,7 @@ void ModelConfig::validate() const {
   if (!(rms_norm_eps > 0)) { fail(Exit::usage, fmt::format("model.rms_norm_eps = {}: must be above 0", rms_norm_eps)); }
 }
 
-const ops::RopeTable& Decoder::rope_table(Index needed) {
+const ops::RopeTable& Decoder::rope_table(Index needed, const Exec& exec) {
   if (!rope_.cosine.defined() || rope_.cosine.shape()[0] < needed) {
     if (needed > config_.max_positions) {
       fail(Exit::usage, fmt::format("a sequence of {} tokens is longer than the model's {} positions", needed, config_.max_positions),
@@ -49,6 +49,7 @@ const ops::RopeTable& Decoder::rope_table(Index needed) {
     const RopeFrequencies rope = rope_frequencies(config_);
     rope_ = ops::RopeTable::make(size, rope.frequency, rope.magnitude, dtype_);
   }
+  rope_ = rope_.near(exec);
   return rope_;
 }
 

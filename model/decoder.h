@@ -43,8 +43,8 @@ class Decoder {
  protected:
   Decoder(ModelConfig config, DType dtype, Params params)
       : config_(std::move(config)), dtype_(dtype), params_(std::move(params)) { config_.validate(); }
-  /// cos/sin for positions below `needed`; grows, which changes no bit of the entries that exist.
-  const ops::RopeTable& rope_table(Index needed);
+  /// cos/sin for positions below `needed`, where `exec` computes; grows, which changes no bit of the entries that exist.
+  const ops::RopeTable& rope_table(Index needed, const Exec& exec);
 
   ModelConfig config_;
   DType dtype_;  // of arithmetic

@@ -1,7 +1,5 @@
 #include "model/kv_cache.h"
 
-#include <cstring>
-
 namespace minirl {
 
 KvCache::KvCache(const ModelConfig& config, Index max_tiles, DType dtype, const Exec& exec) : users_(static_cast<std::size_t>(max_tiles), 0) {
@@ -38,9 +36,9 @@ KvCache::Sequence KvCache::fork(const Sequence& prefix) {
     out.tiles.push_back(copy);
     for (kernels::KvPool& pool : pools_) {
       for (Tensor* t : {&pool.k, &pool.v}) {
-        Tensor from = t->slice(prefix.tiles[full], prefix.tiles[full] + 1);
+        const Tensor from = t->slice(prefix.tiles[full], prefix.tiles[full] + 1);
         Tensor to = t->slice(copy, copy + 1);
-        std::memcpy(to.raw(), from.raw(), static_cast<std::size_t>(from.bytes()));
+        to.copy_from(from);
       }
     }
   }

@@ -95,6 +95,10 @@ Index Params::numel() const {
   return n;
 }
 
+void Params::move_to(const Exec& exec) {
+  for (Param& p : params_) { p.move_to(exec); }
+}
+
 void Params::zero_grads() {
   for (Param& p : params_) { p.zero_grads(); }
 }
@@ -113,7 +117,7 @@ void Params::copy_values(const Params& from) {
   for (Param& p : params_) {
     MINIRL_CHECK(p.name == source->name && p.value.shape() == source->value.shape(), "{} {} from {} {}", p.name, p.value.shape().str(),
                  source->name, source->value.shape().str());
-    p.value = source->value.to(p.value.dtype());
+    p.value = source->value.on_host().to(p.value.dtype()).beside(p.value);
     p.touch();
     ++source;
   }

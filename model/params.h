@@ -46,6 +46,8 @@ class Params {
   /// See Param::keep_packed.
   void keep_packed(bool keep);
 
+  /// See Param::move_to.
+  void move_to(const Exec& exec);
   void zero_grads();
   void combine_grads(const Exec& exec);
   /// After any change of values: packed forms are made again at the next use.

@@ -102,7 +102,7 @@ void save_pretrained(const fs::path& directory, const Decoder& model, const Spec
   WeightsWriter writer(directory, headers, options.max_shard_bytes);
   constexpr Index kPiece = Index{1} << 20;
   for (std::size_t i = 0; const Param& p : model.params().all()) {
-    const Tensor& value = p.value;
+    const Tensor value = p.value.on_host();
     if (stored_type(value.dtype()) == headers[i++].type) {
       writer.write(std::span(value.raw(), static_cast<std::size_t>(value.bytes())));
       continue;

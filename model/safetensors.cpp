@@ -128,7 +128,10 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<std:
   std::vector<TensorHeader> headers;
   for (const auto& [name, tensor] : tensors) { headers.push_back({name, stored_type(tensor.dtype()), tensor.shape()}); }
   SafetensorsWriter writer(path, headers, metadata);
-  for (const auto& [name, tensor] : tensors) { writer.write(std::span(tensor.raw(), static_cast<std::size_t>(tensor.bytes()))); }
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor host = tensor.on_host();
+    writer.write(std::span(host.raw(), static_cast<std::size_t>(host.bytes())));
+  }
   writer.commit();
 }
 
@@ -248,9 +251,11 @@ void SafetensorsFile::read_into(const std::string& name, Tensor& target) const {
     const auto type = tensor_type(entry.type);
     bad(fmt::format("tensor '{}' is {} {}, {} {} is needed", name, type ? minirl::name(*type) : minirl::name(entry.type), entry.shape.str(), minirl::name(target.dtype()), target.shape().str()));
   }
+  Tensor host = target.on_device() ? Tensor::empty(target.shape(), target.dtype()) : target;
   visit(name, [&](std::span<const std::byte> bytes) {
-    if (!bytes.empty()) { std::memcpy(target.raw(), bytes.data(), bytes.size()); }
+    if (!bytes.empty()) { std::memcpy(host.raw(), bytes.data(), bytes.size()); }
   });
+  if (target.on_device()) { target.copy_from(host); }
 }
 
 Tensor SafetensorsFile::read(const std::string& name) const {

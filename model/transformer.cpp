@@ -40,7 +40,7 @@ class Transformer final : public Decoder {
     for (const auto& run : batch.plan->runs) {
       longest = std::max(longest, run.first_position + run.rows);
     }
-    const ops::RopeTable rope = rope_table(longest);  // shares storage
+    const ops::RopeTable rope = rope_table(longest, pass.tape.exec());  // shares storage
     Var x = ops::embedding(pass.tape, {embed_}, batch.ids);
     for (Index l = 0; l < config_.num_layers; ++l) {
       if (recomputes_layers() && pass.tape.recording()) {

@@ -309,6 +309,12 @@ void Weights::read_into(const std::string& name, Tensor& target) const {
   const SafetensorsFile::Entry& entry = tensors_.at(name).entry;
   MINIRL_CHECK(entry.shape == target.shape(), "{} {} into {}", name, entry.shape.str(),
                target.shape().str());
+  if (target.on_device()) {
+    Tensor host = Tensor::empty(target.shape(), target.dtype());
+    read_into(name, host);
+    target.copy_from(host);
+    return;
+  }
   visit(name, [&](std::span<const std::byte> bytes) {
     if (stored_type(target.dtype()) == entry.type) {
       if (!bytes.empty()) {

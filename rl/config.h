@@ -145,6 +145,7 @@ struct CheckpointConfig {
 struct RuntimeConfig {
   int threads = 0;                // 0: every core
   std::string simd = "auto";      // auto | portable | avx2 | avx512
+  std::string device = "auto";    // auto | cpu | cuda
   std::string progress = "auto";  // auto | line | plain | off
   std::string packed_weights = "keep";   // keep | each-use: memory for time; changes no bit
   std::string memory_check = "refuse";   // refuse | warn | off

@@ -274,6 +274,9 @@ void bind(Schema& s, Config& c) {
   s.field("simd", &c.runtime.simd, {"auto", "portable", "avx2", "avx512"},
           "instruction set of the kernels")
       .no_effect_on_results();
+  s.field("device", &c.runtime.device, {"auto", "cpu", "cuda"},
+          "where train, eval and sample compute; auto: on a CUDA device where one can be used")
+      .no_effect_on_results();
   s.field("progress", &c.runtime.progress, {"auto", "line", "plain", "off"},
           "auto: one line in place on a terminal, plain lines elsewhere")
       .no_effect_on_results();

@@ -78,7 +78,9 @@ std::string hash_advantages(std::span<const TrainItem> items) {
 std::string hash_tensors(std::span<const std::pair<std::string, Tensor>> tensors,
                          const Exec& exec) {
   std::vector<Piece> pieces;
-  for (const auto& [name, tensor] : tensors) {
+  std::vector<Tensor> hosts;  // copies live until the pieces are hashed
+  for (const auto& [name, on_any] : tensors) {
+    const Tensor& tensor = hosts.emplace_back(on_any.on_host());
     for (Index begin = 0; begin < tensor.bytes(); begin += kHashPiece) {
       const Index size = std::min(kHashPiece, tensor.bytes() - begin);
       pieces.push_back({tensor.raw() + begin, static_cast<std::size_t>(size)});

@@ -85,21 +85,22 @@ MicroBatchReport accumulate_gradients(Decoder& model, const Exec& exec, std::spa
   MINIRL_CHECK(model.dtype() == DType::f32, "training runs in f32, not {}", name(model.dtype()));
   MicroBatchReport report;
   for (const auto& [begin, end] : cut_micro_batches(sequences, options.tokens_per_micro)) {
-    const Prepared p = prepare(sequences.subspan(begin, end - begin), options.topk, exec);
+    Prepared p = prepare(sequences.subspan(begin, end - begin), options.topk, exec);
     Tape tape(true, exec);
     tape.watch(options.witness);
     const Var logp = model.token_logp({tape, nullptr}, p.batch, p.rows, p.targets, head_options(options, p));
-    Tensor seed = Tensor::zeros(logp.value.shape(), DType::f32, exec);
+    p.topk_logp = p.topk_logp.on_host();
+    Tensor seed = Tensor::zeros(logp.value.shape(), DType::f32);  // the loss is host code
     const Index m = p.targets.numel();
     const auto part = [&](Tensor& t, Index row, std::size_t s) -> std::span<float> {
       return t.span<float>().subspan(static_cast<std::size_t>(row * m + p.offset[s]), static_cast<std::size_t>(p.offset[s + 1] - p.offset[s]));
     };
-    Tensor values = logp.value;
+    Tensor values = logp.value.on_host();
     for (std::size_t s = 0; s < end - begin; ++s) {
       const SequenceScores scores{part(values, 0, s), options.entropy ? part(values, 1, s) : std::span<float>{}, topk_part(p, s, options.topk)};
       gradient(begin + s, scores, {part(seed, 0, s), options.entropy ? part(seed, 1, s) : std::span<float>{}});
     }
-    tape.backward(logp, std::move(seed));
+    tape.backward(logp, seed.near(exec));
     ++report.micro_batches;
     report.tokens += p.batch.tokens();
     report.largest_tokens = std::max(report.largest_tokens, p.batch.tokens());
@@ -111,11 +112,13 @@ std::vector<SequenceLogp> score_sequences(Decoder& model, const Exec& exec, std:
                                                 const MicroBatchOptions& options) {
   std::vector<SequenceLogp> out;
   for (const auto& [begin, end] : cut_micro_batches(sequences, options.tokens_per_micro)) {
-    const Prepared p = prepare(sequences.subspan(begin, end - begin), options.topk, exec);
+    Prepared p = prepare(sequences.subspan(begin, end - begin), options.topk, exec);
     Tape tape(false, exec);
     tape.watch(options.witness);
     const Var logp = model.token_logp({tape, nullptr}, p.batch, p.rows, p.targets, head_options(options, p));
-    const auto values = logp.value.span<float>();
+    p.topk_logp = p.topk_logp.on_host();
+    const Tensor host = logp.value.on_host();
+    const auto values = host.span<float>();
     for (std::size_t s = 0; s < end - begin; ++s) {
       const auto topk = topk_part(p, s, options.topk);
       out.push_back({{values.begin() + p.offset[s], values.begin() + p.offset[s + 1]}, {topk.begin(), topk.end()}});

@@ -35,10 +35,11 @@ void update_stored(const Exec& exec, Param& p, Tensor& first, Tensor& second, co
 
 double squared_norm(Param& p, const Exec& exec) {
   const Index n = p.value.numel();
-  std::vector<double> partial(static_cast<std::size_t>(kernels::blocks_of(n)));
-  kernels::for_rows(exec, kernels::blocks_of(n), 2 * kernels::kBlock, kernels::SquaredNorm{p.grad().data<float>(), partial.data(), n});
+  Tensor partial = Tensor::empty({kernels::blocks_of(n)}, DType::f64, exec);
+  kernels::for_rows(exec, kernels::blocks_of(n), 2 * kernels::kBlock, kernels::SquaredNorm{p.grad().data<float>(), partial.data<double>(), n});
+  partial = partial.on_host();
   double total = 0;
-  for (const double x : partial) { total += x; }
+  for (const double x : partial.span<double>()) { total += x; }
   return total;
 }
 
@@ -54,8 +55,8 @@ Optimizer::Optimizer(Params& params, AdamWOptions options) : params_(params), op
   for (const Param& p : params.all()) {
     MINIRL_CHECK(p.real() == DType::f32, "AdamW updates f32 and bf16 parameters, {} is {}", p.name, name(p.value.dtype()));
     MINIRL_CHECK(options.state == DType::f32 || options.state == DType::bf16, "moments as {}", name(options.state));
-    first_.push_back(Tensor::zeros(p.value.shape(), options.state));
-    second_.push_back(Tensor::zeros(p.value.shape(), options.state));
+    first_.push_back(Tensor::zeros_beside(p.value, p.value.shape(), options.state));
+    second_.push_back(Tensor::zeros_beside(p.value, p.value.shape(), options.state));
   }
 }
 

@@ -6,9 +6,8 @@ namespace minirl::rl {
 namespace {
 
 Tensor copy_of(const Tensor& t) {
-  Tensor out = Tensor::empty(t.shape(), t.dtype(), {});
-  const auto from = t.span<float>();
-  std::copy(from.begin(), from.end(), out.span<float>().begin());
+  Tensor out = Tensor::empty(t.shape(), t.dtype(), {});  // on the host
+  out.copy_from(t);
   return out;
 }
 
@@ -46,7 +45,8 @@ void RolloutPolicy::updated() {
     const auto d = static_cast<float>(decay_);
     std::size_t i = 0;
     for (const Param& p : live_.params().all()) {
-      const auto theta = p.value.span<float>();
+      const Tensor value = p.value.on_host();
+      const auto theta = value.span<float>();
       const auto a = average_[i++].span<float>();
       for (std::size_t j = 0; j < a.size(); ++j) { a[j] = std::fma(d, a[j] - theta[j], theta[j]); }  // (ema.1)
     }
@@ -71,6 +71,8 @@ Decoder& RolloutPolicy::model() {
       ++i;
     }
     round_weights(copy_->params(), mismatch_.weights);
+    auto live = live_.params().all().begin();
+    for (Param& p : copy_->params().all()) { p.value = p.value.beside((live++)->value); }
     fresh_ = true;
   }
   return *copy_;

@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "core/stopwatch.h"
 #include "model/pretrained.h"
+#include "rl/device.h"
 #include "rl/algorithm_registry.h"
 #include "rl/dynamic_sampling.h"
 #include "rl/kl_reward.h"
@@ -117,9 +118,10 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, Phase phase, Par
 Trainer::Trainer(const LoadedConfig& loaded, std::filesystem::path checkpoints, Observer& observer, std::function<int()> interrupted,
                  std::unique_ptr<data::Task> task)
     : loaded_(loaded), config_(loaded.config), checkpoints_(std::move(checkpoints)), observer_(observer), interrupted_(std::move(interrupted)),
-      exec_(make_exec(config_.runtime)), tokenizer_(open_tokenizer(config_)),
+      exec_(make_device_exec(config_)), tokenizer_(open_tokenizer(config_)),
       algorithm_(make_algorithm(config_.algorithm.name, config_.algorithm.params)),
       model_(initial_model(config_, *tokenizer_, [this](const std::string& text) { observer_.note(text); })), reward_(reward_options(config_)) {
+  model_->params().move_to(exec_);
   observer_.tokenizer(*tokenizer_);
   require_served(*algorithm_, config_);
   if (algorithm_->traits().topk > tokenizer_->vocab_size()) {

@@ -125,6 +125,7 @@ class Trainer {
 };
 
 /// Pieces of a config as the parts of a step take them; also for `eval` and `sample`.
+/// On the CPU; rl/device.h knows the others.
 Exec make_exec(const RuntimeConfig& runtime);
 SamplerOptions sampler_options(const Config& config, const data::Tokenizer& tokenizer, double temperature);
 RewardOptions reward_options(const Config& config);

@@ -19,10 +19,11 @@ Bf16 rounded(Bf16 value) {
 // Calls use(data pointer of the stored type).
 template <class F>
 void with_values(const Param& p, const F& use) {
-  if (p.value.dtype() == DType::bf16) {
-    use(p.value.data<Bf16>());
+  const Tensor value = p.value.on_host();
+  if (value.dtype() == DType::bf16) {
+    use(value.data<Bf16>());
   } else {
-    use(p.value.data<float>());
+    use(value.data<float>());
   }
 }
 

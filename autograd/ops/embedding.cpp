@@ -5,6 +5,7 @@
 
 #include "autograd/dispatch.h"
 #include "autograd/ops.h"
+#include "core/near.h"
 
 namespace minirl::ops {
 namespace {
@@ -28,10 +29,11 @@ struct Segments {
 void scatter_add(const Exec& exec, const Tensor& dy, const Tensor& ids, Tensor& dw) {
   const Segments segments(ids.span<std::int32_t>());
   const Index width = dw.shape().last();
+  const NearArray<std::int32_t> order(exec, segments.order), begin(exec, segments.begin);
+  const Tensor near_ids = ids.near(exec);
   dispatch_real(dw.dtype(), [&](auto real) {
     using T = decltype(real);
-    const kernels::EmbeddingBackward<T> program{dy.data<T>(), segments.order.data(), segments.begin.data(),
-                                                ids.data<std::int32_t>(), dw.data<T>(), width};
+    const kernels::EmbeddingBackward<T> program{dy.data<T>(), order.data(), begin.data(), near_ids.data<std::int32_t>(), dw.data<T>(), width};
     kernels::for_rows(exec, static_cast<Index>(segments.begin.size()) - 1, 4 * width, program);
   });
 }
@@ -39,6 +41,7 @@ void scatter_add(const Exec& exec, const Tensor& dy, const Tensor& ids, Tensor& 
 Tensor gather(const Exec& exec, const Tensor& table, const Tensor& ids) {
   const Index width = table.shape().last();
   if (table.dtype() == DType::bf16) {  // stored so, computed with as f32
+    MINIRL_CHECK(!table.on_device(), "a bf16 table on a device");
     Tensor y = Tensor::empty({ids.numel(), width}, DType::f32, exec);
     for (Index r = 0; r < ids.numel(); ++r) {
       const Bf16* from = table.data<Bf16>() + static_cast<Index>(ids.data<std::int32_t>()[r]) * width;
@@ -48,9 +51,10 @@ Tensor gather(const Exec& exec, const Tensor& table, const Tensor& ids) {
     return y;
   }
   Tensor y = Tensor::empty({ids.numel(), width}, table.dtype(), exec);
+  const Tensor near_ids = ids.near(exec);
   dispatch_real(table.dtype(), [&](auto real) {
     using T = decltype(real);
-    kernels::for_rows(exec, ids.numel(), width, kernels::EmbeddingForward<T>{table.data<T>(), ids.data<std::int32_t>(), y.data<T>(), width});
+    kernels::for_rows(exec, ids.numel(), width, kernels::EmbeddingForward<T>{table.data<T>(), near_ids.data<std::int32_t>(), y.data<T>(), width});
   });
   return y;
 }

@@ -9,10 +9,11 @@ namespace {
 void rotate(const Exec& exec, Tensor& x, const RopeTable& table, const Tensor& positions, int direction) {
   const Index heads = x.shape()[1];
   const Index d = x.shape()[2];
+  const Tensor cosine = table.cosine.near(exec), sine = table.sine.near(exec), near_positions = positions.near(exec);
   dispatch_real(x.dtype(), [&](auto real) {
     using T = decltype(real);
     kernels::for_rows(exec, x.shape()[0] * heads, 4 * d,
-                      kernels::Rope<T>{x.data<T>(), table.cosine.data<T>(), table.sine.data<T>(), positions.data<std::int32_t>(), heads, d,
+                      kernels::Rope<T>{x.data<T>(), cosine.data<T>(), sine.data<T>(), near_positions.data<std::int32_t>(), heads, d,
                                        static_cast<T>(direction)});
   });
 }
@@ -41,6 +42,8 @@ RopeTable RopeTable::make(Index positions, std::span<const double> frequency, do
   }
   return table;
 }
+
+RopeTable RopeTable::near(const Exec& exec) const { return {cosine.near(exec), sine.near(exec)}; }
 
 Var rope(Tape& tape, const Var& x, const RopeTable& table, const Tensor& positions) {
   MINIRL_CHECK(x.value.shape().rank == 3 && positions.numel() == x.value.shape()[0], "x {} with {} positions", x.value.shape().str(), positions.numel());

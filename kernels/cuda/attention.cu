@@ -60,13 +60,14 @@ __global__ void attention_forward_kernel(Forward f) {
     for (int part = 0; part < Parts; ++part) { o[n][part] = 0.0F; }
   }
 
-  const int last_tile = (item.first_position + (item.end - 1) / heads) / kTile;
-  for (int tile = 0; tile <= last_tile; ++tile) {
+  const int last = item.first_position + (item.end - 1) / heads;  // position
+  for (int tile = 0; tile * kTile <= last; ++tile) {
     const Index at = (f.tile_ids[item.tiles + tile] * dims.kv_heads + kv_head) * d * kTile;
+    const int count = last + 1 - tile * kTile;  // behind it nobody may have written the pool yet
     __syncthreads();  // everybody has used the tile before
     for (int i = thread; i < d * kTile; i += threads) {
-      keys[i] = f.job.pool_k[at + i];
-      values[i] = f.job.pool_v[at + i];
+      keys[i] = i % kTile < count ? f.job.pool_k[at + i] : 0.0F;
+      values[i] = i / d < count ? f.job.pool_v[at + i] : 0.0F;
     }
     __syncthreads();
     float s[kQueriesPerWarp] = {};

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "kernels/backend.h"
 #include "kernels/host/scratch.h"
 
 namespace minirl::kernels {
@@ -11,6 +12,8 @@ namespace {
 
 // Below this many fused multiply-adds, waking a thread costs more than it saves.
 constexpr Index kSmallAttention = 128 * 1024;
+
+bool on_device(const Exec& exec) { return exec.device.kind != DeviceKind::cpu; }
 
 void check(const char* what, const Tensor& t, Shape shape, DType dtype) {
   MINIRL_CHECK(t.defined() && t.shape() == shape && t.dtype() == dtype, "attention {}: {} {}, expected {} {}", what, t.shape().str(),
@@ -127,6 +130,7 @@ void kv_store(const Exec& exec, const AttentionDims& dims, const Tensor& k_NGd, 
   check_input(dims, n, runs, pool, dtype);
   check("k", k_NGd, {n, dims.kv_heads, dims.head_dim}, dtype);
   check("v", v_NGd, {n, dims.kv_heads, dims.head_dim}, dtype);
+  if (on_device(exec)) { return backend(exec).kv_store(dims, k_NGd.data<float>(), v_NGd.data<float>(), runs, pool.k.data<float>(), pool.v.data<float>()); }
   if (dtype == DType::f64) {
     store_tiles(exec, dims, k_NGd.data<double>(), v_NGd.data<double>(), runs, pool);
   } else {
@@ -142,6 +146,10 @@ void attention_forward(const Exec& exec, const AttentionDims& dims, double scale
   check("q", q_NHd, {n, dims.q_heads, dims.head_dim}, dtype);
   check("o", o_NHd, {n, dims.q_heads, dims.head_dim}, dtype);
   if (lse_NH != nullptr) { check("lse", *lse_NH, {n, dims.q_heads}, dtype); }
+  if (on_device(exec)) {
+    return backend(exec).attention_forward({dims, static_cast<float>(scale), q_NHd.data<float>(), pool.k.data<float>(), pool.v.data<float>(), o_NHd.data<float>(),
+                                            lse_NH != nullptr ? lse_NH->data<float>() : nullptr, {}, 0, nullptr}, runs);
+  }
   if (dtype == DType::f64) {
     forward<double>(exec, dims, scale, q_NHd, runs, pool, o_NHd, lse_NH, attention_forward_f64);
   } else {
@@ -161,6 +169,10 @@ void attention_backward(const Exec& exec, const AttentionDims& dims, double scal
   check("lse", lse, {n, dims.q_heads}, dtype);
   for (const QueryRun& run : runs) {
     MINIRL_CHECK(run.first_position == 0, "attention backward needs whole sequences, not a run from position {}", run.first_position);
+  }
+  if (on_device(exec)) {
+    return backend(exec).attention_backward({dims, static_cast<float>(scale), q.data<float>(), k.data<float>(), v.data<float>(), pool.k.data<float>(), o.data<float>(),
+                                             lse.data<float>(), d_o.data<float>(), dq.data<float>(), dk.data<float>(), dv.data<float>(), {}, 0, nullptr}, runs);
   }
   const auto run = [&]<class T>(T, const auto& kernel) {
     backward<T>(exec,

@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "kernels/backend.h"
 #include "kernels/host/scratch.h"
 #include "kernels/matmul_block.h"
 
 namespace minirl::kernels {
 namespace {
+
+bool on_device(const Exec& exec) { return exec.device.kind != DeviceKind::cpu; }
 
 static_assert(kBlockDepth == kDepthChunk);
 
@@ -104,7 +107,7 @@ PackedMatrix PackedMatrix::pack(const Exec& exec, const Tensor& w_NK, Use use) {
   p.rows_ = w_NK.shape()[0];
   p.cols_ = w_NK.shape()[1];
   p.use_ = use;
-  if (w_NK.dtype() == DType::f64) {
+  if (w_NK.dtype() == DType::f64 || on_device(exec)) {
     p.data_ = w_NK;
     return p;
   }
@@ -124,6 +127,7 @@ void linear_forward(const Exec& exec, const Tensor& x_MK, const PackedMatrix& w,
   const Index m = y_MN.rows(), n = w.rows_, k = w.cols_;
   check_rows("linear_forward x", x_MK, m, k, w.dtype());
   check_rows("linear_forward y", y_MN, m, n, w.dtype());
+  if (on_device(exec)) { return backend(exec).linear_forward(x_MK.data<float>(), w.data_.data<float>(), y_MN.data<float>(), m, n, k); }
   if (w.dtype() == DType::f64) {
     const double *x = x_MK.data<double>(), *weight = w.data_.data<double>();
     double* y = y_MN.data<double>();
@@ -140,6 +144,7 @@ void linear_input_grad(const Exec& exec, const Tensor& dy_MN, const PackedMatrix
   const Index m = dy_MN.rows(), n = w.rows_, k = w.cols_;
   check_rows("linear_input_grad dy", dy_MN, m, n, w.dtype());
   check_rows("linear_input_grad dx", dx_MK, m, k, w.dtype());
+  if (on_device(exec)) { return backend(exec).linear_input_grad(dy_MN.data<float>(), w.data_.data<float>(), dx_MK.data<float>(), m, n, k); }
   if (w.dtype() == DType::f64) {
     const double *dy = dy_MN.data<double>(), *weight = w.data_.data<double>();
     double* dx = dx_MK.data<double>();
@@ -152,7 +157,7 @@ void linear_input_grad(const Exec& exec, const Tensor& dy_MN, const PackedMatrix
 
 void linear_input_grad(const Exec& exec, const Tensor& dy_MN, const Tensor& w_NK, Tensor& dx_MK) {
   MINIRL_CHECK(w_NK.defined() && w_NK.shape().rank == 2, "a weight matrix is needed, not {}", w_NK.shape().str());
-  if (w_NK.dtype() == DType::f64) { return linear_input_grad(exec, dy_MN, PackedMatrix::input_grad(exec, w_NK), dx_MK); }
+  if (w_NK.dtype() == DType::f64 || on_device(exec)) { return linear_input_grad(exec, dy_MN, PackedMatrix::input_grad(exec, w_NK), dx_MK); }
   const Index m = dy_MN.rows(), n = w_NK.shape()[0], k = w_NK.shape()[1];
   check_rows("linear_input_grad dy", dy_MN, m, n, w_NK.dtype());
   check_rows("linear_input_grad dx", dx_MK, m, k, w_NK.dtype());
@@ -164,6 +169,7 @@ void linear_weight_grad(const Exec& exec, const Tensor& dy_MN, const Tensor& x_M
   const Index m = x_MK.rows(), n = dw_NK.shape()[0], k = dw_NK.shape()[1];
   check_rows("linear_weight_grad dy", dy_MN, m, n, dw_NK.dtype());
   check_rows("linear_weight_grad x", x_MK, m, k, dw_NK.dtype());
+  if (on_device(exec)) { return backend(exec).linear_weight_grad(dy_MN.data<float>(), x_MK.data<float>(), dw_NK.data<float>(), m, n, k); }
   if (dw_NK.dtype() == DType::f64) {
     const double *dy = dy_MN.data<double>(), *x = x_MK.data<double>();
     double* dw = dw_NK.data<double>();

@@ -40,7 +40,7 @@ const std::vector<Library> kLibraries = {
     {"random", {"tests"}, "randomness is core/rng.h (R8); distributions differ between standard libraries"},
     {"immintrin.h", {"core", "kernels", "bench"}, "vectors are the business of kernels; core has the pause of a waiting thread"},
     {"cuda_runtime.h", {"kernels", "tests", "bench"}, "all CUDA lives in kernels/cuda"},
-    {"dlfcn.h", {"kernels"}, "the CUDA plugin is all that is loaded at run time"},
+    {"dlfcn.h", {"kernels", "tests"}, "the CUDA plugin is all that is loaded at run time"},
     {"toml++/", {"core", "audit", "tests"}, "configuration is core/config.h; audit reads the lists of an experiment"},
     {"openssl/", {"core"}, "hashes are core/hash.h"},
     {"zstd.h", {"data"}, "compressed files are data/zstd_stream.h and data/parquet"},

@@ -190,7 +190,10 @@ std::vector<Result> compete(const std::string& model, int rounds, std::span<Cont
         if (large || round > 0) { out[i].seconds[c].push_back(s); }
       }
       if (large) {
-        fmt::print("  round {} of {}: {} peak {:.1f} GiB\n", round + 1, rounds, all[c]->name(), all[c]->peak_bytes() / 1073741824.0);
+        fmt::print("  round {} of {}: {}, peak {:.1f} GiB; seconds:", round + 1, rounds, all[c]->name(), all[c]->peak_bytes() / 1073741824.0);
+        for (const Result& r : out) { fmt::print(" {} {:.3f};", r.task, r.seconds[c].back()); }
+        fmt::print("\n");
+        std::fflush(stdout);
         all[c]->unload();
       }
     }

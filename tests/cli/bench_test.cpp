@@ -19,7 +19,7 @@ const std::vector<std::string> kShort = {
     "--set", "model.hidden_size=32", "--set", "model.num_layers=1", "--set", "model.num_heads=2",
     "--set", "model.num_kv_heads=1", "--set", "model.head_dim=16", "--set", "model.ffn_size=32",
     "--set", "rollout.prompts_per_step=4", "--set", "rollout.group_size=2",
-    "--set", "rollout.max_new_tokens=8", "--seconds", "0", "--sequences", "2", "--length", "8",
+    "--set", "rollout.max_new_tokens=40", "--seconds", "0", "--sequences", "2", "--length", "8",
     "--new-tokens", "4", "--batch", "1", "--batch", "3", "--steps", "2"};
 
 std::vector<std::string> bench(std::vector<std::string> more) {

@@ -20,6 +20,7 @@ struct Chosen {
 
 void add_train(CLI::App& app, Chosen& chosen);
 void add_plan(CLI::App& app, Chosen& chosen);
+void add_bench(CLI::App& app, Chosen& chosen);
 void add_eval(CLI::App& app, Chosen& chosen);
 void add_prepare(CLI::App& app, Chosen& chosen);
 void add_sample(CLI::App& app, Chosen& chosen);

@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
   }
   minirl::cli::add_train(app, chosen);
   minirl::cli::add_plan(app, chosen);
+  minirl::cli::add_bench(app, chosen);
   minirl::cli::add_eval(app, chosen);
   minirl::cli::add_sample(app, chosen);
   minirl::cli::add_inspect(app, chosen);

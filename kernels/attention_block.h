@@ -11,7 +11,10 @@ inline constexpr Index kBackwardQueries = 96;
 /// Elements of each array of the softmax state: whole vectors.
 constexpr Index softmax_lanes(Index queries) { return (queries + 15) / 16 * 16; }
 /// Elements of scratch for `queries` queries.
-constexpr Index forward_scratch(Index queries, Index head_dim) { return queries * (2 * head_dim + kKeyTile) + 4 * softmax_lanes(queries); }
+constexpr Index forward_scratch(Index queries, Index head_dim) {
+  constexpr Index kAhead = 4 * kKeyTile;  // scores that are computed ahead (kernels/attention_tile.h)
+  return queries * (2 * head_dim + kKeyTile) + 4 * softmax_lanes(queries) + kAhead;
+}
 constexpr Index backward_scratch(Index queries, Index head_dim) {
   return queries * (3 * head_dim + 2) + 2 * kBackwardQueries * kKeyTile + 3 * kKeyTile * head_dim;
 }

@@ -53,6 +53,13 @@ const ops::RopeTable& Decoder::rope_table(Index needed, const Exec& exec) {
   return rope_;
 }
 
+void Decoder::prepare(const Exec& exec, Index positions) {
+  rope_table(std::min(positions, config_.max_positions));
+  for (Param& p : params_.all()) {
+    if (p.value.shape().rank == 2) { p.packed_forward(exec); }
+  }
+}
+
 Var Decoder::token_logp(const Pass& pass, const Ragged& batch, const Tensor& rows, const Tensor& targets, const ops::LogProbOptions& options) {
   return ops::token_logp(pass.tape, head_input(pass, hidden(pass, batch), rows), head(), targets, options);
 }

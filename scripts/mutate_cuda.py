@@ -17,15 +17,27 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SOURCES = ["rows.cuh", "matmul.cu", "attention.cu"]
-OBJECT_OF = {"rows.cuh": "rows.cu", "matmul.cu": "matmul.cu", "attention.cu": "attention.cu"}
-TESTS = {"rows.cuh": "emulator/rows*", "matmul.cu": "emulator/matmul*", "attention.cu": "emulator/attention*"}
+SOURCES = ["rows.cuh", "matmul.cu", "attention.cu", "bf16.cu"]
+OBJECT_OF = {"rows.cuh": "rows.cu", "matmul.cu": "matmul.cu", "attention.cu": "attention.cu", "bf16.cu": "bf16.cu"}
+TESTS = {"rows.cuh": "emulator/rows*", "matmul.cu": "emulator/matmul*", "bf16.cu": "emulator/bf16*", "attention.cu": "emulator/attention*,emulator/whole_step*"}
 
-BARRIER = re.compile(r"__sync(?:threads|warp)\(\);")
+BARRIER = re.compile(r"__sync(?:threads|warp)\(\);|wait_copies<\d>\(\);")
 # "a < limit" for limits that come from sizes; limits that are constants of the kernel are not bounds of anything.
 LIMITS = r"rows|n|count|d|end|width|depth|queries|lines|lines_|item\.end|p\.rows|p\.columns|p\.depth|present|present\[n\]|kTile \* d|d \* kTile"
 BOUND = re.compile(r" < (?:%s)(?=[ ;)\]:?]|$)" % LIMITS)
-EQUAL = {}  # "file: line of code": why the mutant is the same kernel
+_EMPTY = "one more turn finds nothing to do"
+_UNSTORED = "computes an element that is never stored"
+_PADDING = "writes the padding of the tile, which nobody reads"
+EQUAL = {  # "file: line of code": why the mutant is the same kernel
+    "rows.cuh: for (Index first = 0; first < n; first += kLongRowTile) {": _EMPTY,
+    "matmul.cu: if (depth + kSlice < p.depth) { fetch(depth + kSlice); }": _EMPTY,
+    "attention.cu: for (int first = item.first * heads; first < queries; first += kTile) {": _EMPTY,
+    "attention.cu: for (int i = thread; i < kTile * d; i += threads) {": _PADDING,
+    "attention.cu: present[n] = first + n < item.end ? min(position(n) + 1 - tile * kTile, kTile) : 0;": _UNSTORED,
+    "attention.cu: if (c < d) { o[n][part] = fmath::fma(p, values[j * d + c], o[n][part]); }": _UNSTORED,
+    "attention.cu: if (c < d) { dq[part] = fmath::fma(scaled, keys[c * kPadded + j], dq[part]); }": _UNSTORED,
+    "attention.cu: if (c < d) { dv[part] = fmath::fma(weight, d_o[c * kPadded + n], dv[part]);": _UNSTORED,
+}
 
 
 def mutants(name):
@@ -35,7 +47,9 @@ def mutants(name):
         if text[start:match.start()].lstrip().startswith("//"):
             continue
         line = text[start:text.find("\n", match.start())].strip()
-        new = "" if match.group().startswith("__sync") else match.group().replace("<", "<=")
+        if line.endswith("if (c < d) {"):  # several lines are the same: with the one that follows
+            line += " " + text[text.find("\n", match.start()):].split("\n")[1].strip()
+        new = "" if match.group().endswith(";") else match.group().replace("<", "<=")
         yield line, text.count("\n", 0, match.start()) + 1, match.group().strip(), text[:match.start()] + new + text[match.end():]
 
 

@@ -221,9 +221,10 @@ __global__ void attention_key_grad(Backward b) {
     __syncthreads();  // everybody has used the tile before
     for (int i = thread; i < kTile * d; i += threads) {
       const int n = i / d, c = i % d;
-      const Index at = n < count ? query_row(item, dims, kv_head, first + n) * d + c : 0;
-      q[c * kPadded + n] = n < count ? b.job.q[at] : 0.0F;
-      d_o[c * kPadded + n] = n < count ? b.job.d_o[at] : 0.0F;
+      const bool there = n < count;
+      const Index at = query_row(item, dims, kv_head, first + n) * d + c;
+      q[c * kPadded + n] = there ? b.job.q[at] : 0.0F;
+      d_o[c * kPadded + n] = there ? b.job.d_o[at] : 0.0F;
     }
     __syncthreads();
     const int begin = max(0, key * heads - first);  // queries before it do not see the key

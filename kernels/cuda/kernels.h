@@ -26,6 +26,15 @@ void linear_forward(const float* x, const float* w, float* y, Index m, Index n, 
 void linear_input_grad(const float* dy, const float* w, float* dx, Index m, Index n, Index k, cudaStream_t stream);
 void linear_weight_grad(const float* dy, const float* x, float* dw, Index m, Index n, Index k, cudaStream_t stream);
 
+// ---- bf16.cu: bf16 matrices (bit patterns), fp32 sums on tensor cores; a row does not depend on its batch. What is
+// contiguous in a matrix is a multiple of 8; pointers are 16-byte aligned.
+/// y = x W^T, rounded to bf16.
+void bf16_linear_forward(const std::uint16_t* x, const std::uint16_t* w, std::uint16_t* y, Index m, Index n, Index k, cudaStream_t stream);
+/// dx = dy W, rounded to bf16.
+void bf16_linear_input_grad(const std::uint16_t* dy, const std::uint16_t* w, std::uint16_t* dx, Index m, Index n, Index k, cudaStream_t stream);
+/// dW += dy^T x in fp32.
+void bf16_linear_weight_grad(const std::uint16_t* dy, const std::uint16_t* x, float* dw, Index m, Index n, Index k, cudaStream_t stream);
+
 // ---- attention.cu: fp32 in the canonical order
 /// What one block works on: queries [first, end) of a run, or keys [first, end) of it. Query i is row i / heads and
 /// head i % heads of the block's kv head.

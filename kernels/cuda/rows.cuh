@@ -52,7 +52,7 @@ __device__ Index argmax_of_fours(const Row& row, Index n, const rng::Key& k, std
   return best_of_four(block, &top);
 }
 
-/// Lane threadIdx.x of the row's warp.
+/// Lane threadIdx.x of the row's warp. Programs that take maxima have long rows: see BlockRow.
 template <class T>
 struct WarpRow {
   template <class F>
@@ -60,28 +60,6 @@ struct WarpRow {
     T v = T(0);
     for (Index i = threadIdx.x; i < n; i += kLanes) { v += item(i); }
     return tree_sum(v);
-  }
-  template <class F>
-  __device__ T max(Index n, F item) const {
-    T v = -T(__builtin_huge_valf());
-    for (Index i = threadIdx.x; i < n; i += kLanes) {
-      const T w = item(i);
-      v = v < w ? w : v;
-    }
-    return warp_max(v);
-  }
-  template <class F>
-  __device__ Index argmax(Index n, F key) const {
-    Best<T> best{-T(__builtin_huge_valf()), static_cast<Index>(threadIdx.x)};
-    for (Index i = threadIdx.x; i < n; i += kLanes) {
-      const T v = key(i);
-      if (v > best.top) { best = {v, i}; }
-    }
-    return warp_best(best).at;
-  }
-  template <class F>
-  __device__ Index argmax_random(Index n, const rng::Key& k, std::uint32_t position, F key) const {
-    return argmax_of_fours<T>(*this, n, k, position, key);
   }
   template <class F>
   __device__ void each(Index n, F body) const {

@@ -187,6 +187,7 @@ class Grid {
   void leave(Thread& t) {
     give_fiber(std::move(t.fiber));
     t.done = true;
+    if (!t.copies.empty()) { error_ = std::to_string(t.copies.size()) + " asynchronous copies were not waited for; " + describe(t); }
     --live_;
     Warp& warp = warps_[t.warp()];
     warp.live &= ~(1U << t.lane());

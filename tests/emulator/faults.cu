@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/tensor_core.cuh"
 #include "tests/emulator/device_memory.h"
 
 namespace emulator {
@@ -147,6 +147,27 @@ __global__ void misaligned(float* out, const float* in) {
   reinterpret_cast<float4*>(out)[threadIdx.x] = *reinterpret_cast<const float4*>(in + 4 * threadIdx.x + (Faulty ? 1 : 0));
 }
 
+template <bool Faulty>
+__global__ void copy_not_waited_for(float* out, const float* in) {
+  MINIRL_SHARED(float, tile, kThreads);
+  if (threadIdx.x < kThreads / 4) { minirl::kernels::cuda::copy_async(tile + 4 * threadIdx.x, in + 4 * threadIdx.x); }
+  minirl::kernels::cuda::end_copies();
+  minirl::kernels::cuda::wait_copies<Faulty ? 1 : 0>();
+  __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x];
+}
+
+// The copy has arrived for the thread that waited, not for the others.
+template <bool Faulty>
+__global__ void copy_without_barrier(float* out, const float* in) {
+  MINIRL_SHARED(float, tile, kThreads);
+  if (threadIdx.x < kThreads / 4) { minirl::kernels::cuda::copy_async(tile + 4 * threadIdx.x, in + 4 * threadIdx.x); }
+  minirl::kernels::cuda::end_copies();
+  minirl::kernels::cuda::wait_copies<0>();
+  if constexpr (!Faulty) { __syncthreads(); }
+  out[threadIdx.x] = tile[kThreads - 1 - threadIdx.x];
+}
+
 __global__ void copy(float* out, const float* in) { out[threadIdx.x] = in[threadIdx.x]; }
 
 #define MINIRL_BOTH(kernel, ...) [](bool faulty) { return faulty ? run(kernel<true> __VA_OPT__(, ) __VA_ARGS__) : run(kernel<false> __VA_OPT__(, ) __VA_ARGS__); }
@@ -226,6 +247,8 @@ std::vector<Planted> planted_faults() {
       {"device memory read before written", run_unwritten_device, "NaN", "NaN", "uninitialised: read"},
       {"blocks race for one place", [](bool faulty) { return faulty ? run(race_of_blocks<true>, kThreads, 3) : run(race_of_blocks<false>, kThreads, 3); }, "order", "order", "of another block"},
       {"misaligned vector load", MINIRL_BOTH(misaligned), "", "misaligned", "misaligned read"},
+      {"asynchronous copy without a wait", MINIRL_BOTH(copy_not_waited_for), "were not waited for", "were not waited for", "were not waited for"},
+      {"asynchronous copy without a barrier", MINIRL_BOTH(copy_without_barrier), "NaN", "NaN", "race: "},
       {"use after free", run_use_after_free, "", bounds, "out of bounds: read"},
       {"host memory in a kernel", run_host_pointer, "", "", "neither device nor shared memory"},
       {"device memory in host code", run_host_read, "", bounds, ""},

@@ -36,6 +36,14 @@ Floats random(Index n, std::uint64_t seed, double scale = 1) {
   for (float& x : v) { x = static_cast<float>(scale * source.normal()); }
   return v;
 }
+/// (R, kStride) logits; what lies behind the vocabulary would win every maximum.
+Floats random_logits(std::uint64_t seed, double scale) {
+  Floats v = random(R * kStride, seed, scale);
+  for (Index r = 0; r < R; ++r) {
+    for (Index j = V; j < kStride; ++j) { v[static_cast<std::size_t>(r * kStride + j)] = 1e6F; }
+  }
+  return v;
+}
 Floats positive(Index n, std::uint64_t seed) {
   Floats v = random(n, seed);
   for (float& x : v) { x = std::fabs(x) + 0.1F; }
@@ -145,7 +153,7 @@ std::vector<Case> cases() {
     list.push_back({entropy ? "log-probability with entropy" : "log-probability", [entropy](Machine& m) {
       const Floats g = random(R, 25), dH = random(R, 26);
       const Ints target = integers(R, [](Index r) { return r * 263 % V; });
-      Floats logits = random(R * kStride, 27, 3), logp(static_cast<std::size_t>(R)), lse = logp, H = logp;
+      Floats logits = random_logits(27, 3), logp(static_cast<std::size_t>(R)), lse = logp, H = logp;
       float *logits_at = m.out(logits), *lse_at = m.out(lse), *H_at = entropy ? m.out(H) : nullptr;
       const std::int32_t* target_at = m.in(target);
       m.rows(R, LogProb<float>{logits_at, target_at, m.out(logp), lse_at, H_at, V, kStride, 1.25F});
@@ -161,7 +169,7 @@ std::vector<Case> cases() {
         key.push_back(rng::Key::of(9, rng::Stream::test).derive(static_cast<std::uint64_t>(r)));
         position.push_back(static_cast<std::uint32_t>(3 * r));
       }
-      Floats logits = random(R * kStride, 28, 2);
+      Floats logits = random_logits(28, 2);
       for (float& x : logits) { x = greedy ? std::round(x) : x; }  // ties
       Ints token(static_cast<std::size_t>(R));
       float* logits_at = m.out(logits);
@@ -174,7 +182,7 @@ std::vector<Case> cases() {
   }
   list.push_back({"most likely ids", [](Machine& m) {
     constexpr Index K = 5;
-    Floats logits = random(R * kStride, 29, 2);
+    Floats logits = random_logits(29, 2);
     for (float& x : logits) { x = std::round(x * 4) / 4; }  // ties
     const Floats lse = random(R, 30);
     Ints ids(static_cast<std::size_t>(R * K));

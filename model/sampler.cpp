@@ -212,7 +212,7 @@ Completions generate(Decoder& model, std::span<const SampleRequest> requests, co
 Index parts_of(const Decoder& model, std::span<const SampleRequest> requests, const SamplerOptions& options, const Exec& exec) {
   Index completions = 0;
   for (const SampleRequest& r : requests) { completions += static_cast<Index>(r.keys.size()); }
-  const bool near = model.params().numel() * size_of(model.dtype()) <= kNearWeights;
+  const bool near = exec.device.kind == DeviceKind::cpu && model.params().numel() * size_of(model.dtype()) <= kNearWeights;
   return near && std::min(completions, options.max_batch) >= kLeastSequences * exec.threads ? exec.threads : 1;
 }
 

@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD := build/release
 # Everything that the build and the tests need. Nothing else is ever downloaded.
 PACKAGES := cmake ninja-build pkg-config libfmt-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libssl-dev libboost-dev \
-            zlib1g-dev libsnappy-dev libzstd-dev doctest-dev libeigen3-dev
+            zlib1g-dev libsnappy-dev libzstd-dev libcpp-httplib-dev doctest-dev libeigen3-dev
 CONFIG ?= qwen3.toml
 ARGS ?=
 
@@ -13,7 +13,7 @@ ARGS ?=
 help:
 	@echo "make train          build, then train the default run (CONFIG=qwen3.toml, ARGS='--overwrite --set run.seed=2')"
 	@echo "make test           build, then run every test"
-	@echo "make bench          build, then measure training and sampling speed and the share of the machine's peak"
+	@echo "make bench          build, then measure speeds, shares of the machine's peak, and PyTorch beside it where there is one"
 	@echo "make build          configure and compile with $(JOBS) jobs (JOBS=n)"
 	@echo "make deps           install missing packages with apt-get; the other targets do it by themselves"
 	@echo "make clean          remove build/"
@@ -36,9 +36,11 @@ train: deps $(BUILD)/build.ninja
 test: build
 	ctest --test-dir $(BUILD) --output-on-failure
 
+# Against PyTorch where a python3 has it, or where MINIRL_PEER_PYTHON=PYTHON[:PYTHON...] says (docs/speed.md).
 bench: build
-	$(BUILD)/bench/bench_model default $(ARGS)
-	@echo "further measurements: $(BUILD)/bench/bench_*"
+	$(BUILD)/minirl bench --audit-cost --growth --html $(BUILD)/speed.html
+	$(BUILD)/bench/bench_compare --html $(BUILD)/peers.html $(ARGS)
+	@echo "pages: $(BUILD)/speed.html, $(BUILD)/peers.html; further measurements: $(BUILD)/bench/bench_*"
 
 clean:
 	rm -rf build

@@ -149,15 +149,21 @@ class OpChecks {
         {}, exec_));
   }
 
-  // With entropies: both rows of the output have a derivative.
+  // Twice: log-probabilities alone (supervised updates), and with entropies, where both rows of the
+  // output have a derivative. The kernels have a branch for each.
   void head(Param* p, std::vector<GradRow>& rows) {
+    head(p, false, rows);
+    rows.back().uses = 1;
+    head(p, true, rows);
+  }
+  void head(Param* p, bool entropy, std::vector<GradRow>& rows) {
     const Index used = vocabulary_ > 0 ? vocabulary_ : p->value.shape()[0];
     const Tensor targets = integers({0, 1, static_cast<std::int32_t>(used - 1)});
     const ops::LogProbOptions options{
-        .temperature = temperature_, .entropy = true, .vocabulary = vocabulary_, .chunk_rows = 2};
+        .temperature = temperature_, .entropy = entropy, .vocabulary = vocabulary_, .chunk_rows = 2};
     Param* const params[] = {p};
     rows.push_back(check_op(
-        shaped("token_logp", p->value.shape()),
+        shaped(entropy ? "token_logp, entropy" : "token_logp", p->value.shape()),
         [p, targets, options](Tape& t, std::span<const Var> in) {
           return ops::token_logp(t, in[0], {p}, targets, options);
         },

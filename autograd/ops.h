@@ -68,11 +68,13 @@ struct RunPlan {
 Var attention(Tape& tape, const Var& q, const Var& k, const Var& v, std::shared_ptr<const RunPlan> plan, double scale,
               kernels::KvPool* cache);
 
+/// Logits of so many rows may always be held at once: each pass over a large head then serves many rows.
+inline constexpr Index kLeastLogitRows = 128;
 struct LogProbOptions {
   double temperature = 1.0;
   bool entropy = false;   // also give the entropy of every row
   Index vocabulary = 0;   // ids that exist; rows of the head above it are padding. 0 = all
-  Index chunk_rows = 0;   // rows of logits held at once; 0 = chosen to stay below 8 MiB. Changes no bit
+  Index chunk_rows = 0;   // rows of logits held at once; 0 = 8 MiB of them, at least kLeastLogitRows. Changes no bit
   // Further ids of every row whose log-probabilities are wanted too, not differentiated (topk.2):
   Tensor topk_ids = {};   // (N, K) i32, or empty
   Tensor topk_logp = {};  // (N, K), written by forward

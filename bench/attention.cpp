@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "bench/peak.h"
+#include "audit/machine_peak.h"
 #include "kernels/attention.h"
 
 using namespace minirl;
@@ -43,12 +43,12 @@ void row(const Exec& exec, AttentionDims dims, Index sequences, Index length, do
               Tensor::zeros({sequences * tiles, dims.kv_heads, kKeyTile, d}, DType::f32)};
   const double scale = 1.0 / std::sqrt(static_cast<double>(d));
   const double pairs = static_cast<double>(sequences * dims.q_heads * length) * (static_cast<double>(length) + 1) / 2;
-  const double peak = bench::fma_peak(exec.threads);
-  const double store = bench::measure_seconds(seconds, [&] { kv_store(exec, dims, k, v, runs, pool); });
-  const double forward = bench::measure_seconds(seconds, [&] { attention_forward(exec, dims, scale, q, runs, pool, o, &lse); });
+  const double peak = audit::fma_peak(exec.threads);
+  const double store = audit::measure_seconds(seconds, [&] { kv_store(exec, dims, k, v, runs, pool); });
+  const double forward = audit::measure_seconds(seconds, [&] { attention_forward(exec, dims, scale, q, runs, pool, o, &lse); });
   const double backward =
-      bench::measure_seconds(seconds, [&] { attention_backward(exec, dims, scale, q, k, v, runs, pool, o, lse, d_o, dq, dk, dv); });
-  const double step = bench::measure_seconds(seconds, [&] { attention_forward(exec, dims, scale, q1, steps, pool, o1, nullptr); });
+      audit::measure_seconds(seconds, [&] { attention_backward(exec, dims, scale, q, k, v, runs, pool, o, lse, d_o, dq, dk, dv); });
+  const double step = audit::measure_seconds(seconds, [&] { attention_forward(exec, dims, scale, q1, steps, pool, o1, nullptr); });
   const double f = 4 * static_cast<double>(d) * pairs / forward / 1e9, b = 10 * static_cast<double>(d) * pairs / backward / 1e9;
   const double s = 4 * static_cast<double>(d * sequences * dims.q_heads * length) / step / 1e9;
   fmt::print("{:3} x {:5} {:3}/{:<2} d={:3} | {:7.1f} {:4.0f}% | {:7.1f} {:4.0f}% | {:7.1f} {:8.1f} | {:8.1f}\n", sequences, length,

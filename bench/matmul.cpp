@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "bench/peak.h"
+#include "audit/machine_peak.h"
 #include "kernels/matmul.h"
 
 using namespace minirl;
@@ -30,13 +30,13 @@ void row(const Exec& exec, Index m, Index n, Index k, double seconds) {
   Tensor y = Tensor::zeros({m, n}, DType::f32), dx = Tensor::zeros({m, k}, DType::f32), dw = Tensor::zeros({n, k}, DType::f32);
   const PackedMatrix forward = PackedMatrix::forward(exec, w), input_grad = PackedMatrix::input_grad(exec, w);
   const double flop = 2.0 * static_cast<double>(m * n) * static_cast<double>(k);
-  const double peak = bench::fma_peak(exec.threads);
-  const auto share = [&](auto&& body) { return flop / bench::measure_seconds(seconds, body) / 1e9; };
+  const double peak = audit::fma_peak(exec.threads);
+  const auto share = [&](auto&& body) { return flop / audit::measure_seconds(seconds, body) / 1e9; };
   const double f = share([&] { linear_forward(exec, x, forward, y); });
   const double d = share([&] { linear_input_grad(exec, dy, input_grad, dx); });
   const double g = share([&] { linear_weight_grad(exec, dy, x, dw); });
-  const double pack = bench::measure_seconds(seconds, [&] { PackedMatrix::forward(exec, w); });
-  const double again = bench::fma_peak(exec.threads), best = std::max(peak, again);
+  const double pack = audit::measure_seconds(seconds, [&] { PackedMatrix::forward(exec, w); });
+  const double again = audit::fma_peak(exec.threads), best = std::max(peak, again);
   fmt::print("{:6} {:6} {:5} | {:7.1f} {:4.0f}% | {:7.1f} {:4.0f}% | {:7.1f} {:4.0f}% | {:7.1f} | {:8.1f}\n", m, n, k, f,
              100 * f / best, d, 100 * d / best, g, 100 * g / best, best, pack * 1e6);
   std::fflush(stdout);

@@ -20,6 +20,7 @@ struct Chosen {
 
 void add_train(CLI::App& app, Chosen& chosen);
 void add_plan(CLI::App& app, Chosen& chosen);
+void add_bench(CLI::App& app, Chosen& chosen);
 void add_eval(CLI::App& app, Chosen& chosen);
 void add_prepare(CLI::App& app, Chosen& chosen);
 void add_sample(CLI::App& app, Chosen& chosen);
@@ -29,6 +30,7 @@ void add_init(CLI::App& app, Chosen& chosen);
 void add_replay(CLI::App& app, Chosen& chosen);
 void add_report(CLI::App& app, Chosen& chosen);
 void add_reward(CLI::App& app, Chosen& chosen);
+void add_serve(CLI::App& app, Chosen& chosen);
 void add_tokenize(CLI::App& app, Chosen& chosen);
 void add_explain(CLI::App& app, Chosen& chosen);
 void add_gradcheck(CLI::App& app, Chosen& chosen);

@@ -70,12 +70,14 @@ int main(int argc, char** argv) {
   }
   minirl::cli::add_train(app, chosen);
   minirl::cli::add_plan(app, chosen);
+  minirl::cli::add_bench(app, chosen);
   minirl::cli::add_eval(app, chosen);
   minirl::cli::add_sample(app, chosen);
   minirl::cli::add_inspect(app, chosen);
   minirl::cli::add_convert(app, chosen);
   minirl::cli::add_init(app, chosen);
   minirl::cli::add_report(app, chosen);
+  minirl::cli::add_serve(app, chosen);
   minirl::cli::add_reward(app, chosen);
   minirl::cli::add_tokenize(app, chosen);
   minirl::cli::add_prepare(app, chosen);

@@ -5,11 +5,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <sstream>
 #include <thread>
 
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <nlohmann/json.hpp>
 
 #include "audit/bundle.h"
 #include "cli/config_args.h"
@@ -30,7 +33,8 @@ struct Args {
   double timeout_s = 600;
 };
 
-/// Small enough for seconds; --set comes after these.
+/// Small enough for seconds, and with rewards that differ (an untrained model knows no answer, but it ends
+/// at different lengths): without gradients there would be little to go wrong. --set comes after these.
 const std::vector<std::string> kSmall = {"model.hidden_size=32",
                                          "model.num_layers=2",
                                          "model.num_heads=2",
@@ -42,6 +46,9 @@ const std::vector<std::string> kSmall = {"model.hidden_size=32",
                                          "pretrain.warmup_steps=2",
                                          "rollout.prompts_per_step=4",
                                          "rollout.group_size=4",
+                                         "rollout.max_new_tokens=96",
+                                         "reward.truncated_reward=soft",
+                                         "reward.soft_buffer_tokens=95",
                                          "train.steps=6",
                                          "eval.prompts=6",
                                          "eval.samples=2",
@@ -137,6 +144,17 @@ void require_ok(const Child& child, const std::string& what, const fs::path& log
   }
 }
 
+/// Train steps of a run whose gradient was not 0.
+Index steps_with_gradient(const fs::path& run) {
+  std::istringstream lines(read_file(run / "metrics.jsonl"));
+  Index count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto metrics = nlohmann::json::parse(line);
+    count += metrics.value("train/grad_norm_max", 0.0) > 0 ? 1 : 0;
+  }
+  return count;
+}
+
 Exit verify_resume(const Args& args) {
   catch_signals();
   const audit::ScratchFolder scratch;
@@ -195,11 +213,14 @@ Exit verify_resume(const Args& args) {
     }
   }
   const auto& last = a.back().values;
+  const Index taught = steps_with_gradient(whole.parent_path());
   std::fputs(
       fmt::format("killed (SIGKILL) after {} ledger lines, step {}, and resumed: {} lines of the "
-                  "ledger are equal\n  weights after {}  {}\n  hash of the last line  {}\n",
+                  "ledger are equal\n  weights after {}  {}\n  hash of the last line  {}\n"
+                  "  train steps with a gradient  {}{}\n",
                   lines_at_kill, args.kill_at, a.size(), rl::step_words(last.phase, last.step),
-                  last.weights, a.back().hash)
+                  last.weights, a.back().hash, taught,
+                  taught == 0 ? ": all rewards of every group were equal, so this says little about the updates" : "")
           .c_str(),
       stdout);
   return Exit::ok;

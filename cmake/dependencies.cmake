@@ -10,3 +10,4 @@ find_package(ZLIB REQUIRED)                        # parquet pages
 find_package(Snappy REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)   # minirl serve

@@ -8,8 +8,13 @@ namespace minirl::kernels {
 inline constexpr Index kForwardQueries = 48;   // about so many queries (rows x heads of the group) share a tile while it is near
 inline constexpr Index kBackwardQueries = 96;
 
+/// Elements of each array of the softmax state: whole vectors.
+constexpr Index softmax_lanes(Index queries) { return (queries + 15) / 16 * 16; }
 /// Elements of scratch for `queries` queries.
-constexpr Index forward_scratch(Index queries, Index head_dim) { return queries * (2 * head_dim + kKeyTile + 4); }
+constexpr Index forward_scratch(Index queries, Index head_dim) {
+  constexpr Index kAhead = 4 * kKeyTile;  // scores that are computed ahead (kernels/attention_tile.h)
+  return queries * (2 * head_dim + kKeyTile) + 4 * softmax_lanes(queries) + kAhead;
+}
 constexpr Index backward_scratch(Index queries, Index head_dim) {
   return queries * (3 * head_dim + 2) + 2 * kBackwardQueries * kKeyTile + 3 * kKeyTile * head_dim;
 }

@@ -25,9 +25,10 @@ MINIRL_INLINE float scale_and_max(float* s, Index present, float scale, float m)
 
 void attend(const AttentionForwardJob<float>& job) {
   const Index d = job.dims.head_dim, heads = job.dims.q_heads / job.dims.kv_heads, queries = job.run.rows * heads;
+  const Index lanes = softmax_lanes(queries);
   float* at = job.scratch;
   const auto take = [&](Index n) { return at += n, at - n; };
-  const Block block{take(queries * d), take(queries * d), take(queries * kKeyTile), take(queries), take(queries), take(queries), take(queries)};
+  Block block{take(queries * d), take(queries * d), take(queries * kKeyTile), take(lanes), take(lanes), take(lanes), take(lanes)};
   const auto query_of = [&](Index i) { return (job.run.first_row + i / heads) * job.dims.q_heads + job.kv_head * heads + i % heads; };
 
   for (Index i = 0; i < queries; ++i) {
@@ -39,20 +40,36 @@ void attend(const AttentionForwardJob<float>& job) {
     block.m[i] = -fmath::kInfinityF;
     block.l[i] = 0.0F;
   }
+  for (Index i = queries; i < lanes; ++i) { block.m[i] = block.next[i] = 0.0F; }  // so that whole vectors are computed
 
-  const Index last = job.run.first_position + job.run.rows - 1;
-  for (Index tile = 0; tile * kKeyTile <= last; ++tile) {
-    const Index tile_at = (job.run.tiles[tile] * job.dims.kv_heads + job.kv_head) * d * kKeyTile;
-    const float *k = job.pool_k + tile_at, *v = job.pool_v + tile_at;
+  const Index last = job.run.first_position + job.run.rows - 1, tiles = last / kKeyTile + 1;
+  const auto at_tile = [&](Index tile) { return (job.run.tiles[tile] * job.dims.kv_heads + job.kv_head) * d * kKeyTile; };
+  // Decoding: no row is done before the last tile, so that scores may be computed ahead.
+  const bool few = job.run.rows == 1 && queries <= kFewQueries;
+  float* const scores = block.p;
+  float* const ahead = take(few ? kFewQueries * kTilesAtOnce * kKeyTile : 0);
+  for (Index tile = 0; tile < tiles; ++tile) {
+    const float *k = job.pool_k + at_tile(tile), *v = job.pool_v + at_tile(tile);
     // Rows before the tile are done; the others see `present` of its keys.
     const Index before = tile * kKeyTile - job.run.first_position, first = (before > 0 ? before : 0) * heads;
     const auto present = [&](Index i) {
       const Index n = i / heads - before + 1;
       return n < kKeyTile ? n : kKeyTile;
     };
-    product(queries - first, kKeyTile, d, {block.q + first * d, d, 1}, k, kKeyTile, block.p + first * kKeyTile, kKeyTile, false);
+    const Index place = tile % kTilesAtOnce;
+    block.p = scores;
+    if (few && tile - place + kTilesAtOnce <= tiles) {
+      if (place == 0) {
+        const float* keys[kTilesAtOnce];
+        for (Index t = 0; t < kTilesAtOnce; ++t) { keys[t] = job.pool_k + at_tile(tile + t); }
+        (queries == 1 ? score_tiles<1, kTilesAtOnce> : score_tiles<2, kTilesAtOnce>)(block.q, d, keys, ahead);
+      }
+      block.p = ahead + place * queries * kKeyTile;
+    } else {
+      product(queries - first, kKeyTile, d, {block.q + first * d, d, 1}, k, kKeyTile, block.p + first * kKeyTile, kKeyTile, false);
+    }
     for (Index i = first; i < queries; ++i) { block.next[i] = scale_and_max(block.p + i * kKeyTile, present(i), job.scale, block.m[i]); }
-    for (Index i = first; i < queries; ++i) { block.rescale[i] = fmath::exp(block.m[i] - block.next[i]); }
+    for (Index i = 0; i < lanes; ++i) { block.rescale[i] = fmath::exp(block.m[i] - block.next[i]); }
     for (Index i = first; i < queries; ++i) {
       float* p = block.p + i * kKeyTile;
       const float m = block.m[i] = block.next[i];

@@ -86,6 +86,34 @@ inline void product(Index rows, Index columns, Index depth, Operand a, const flo
   }
 }
 
+/// Scores of a few queries against neighbouring key tiles at once, (Tiles, Rows, kKeyTile). One tile of wide vectors
+/// alone gives too few independent chains to hide the latency of fma.
+inline constexpr Index kTilesAtOnce = kVecLanes >= 16 ? 2 : 1;
+inline constexpr Index kFewQueries = 2;
+static_assert(kFewQueries * kTilesAtOnce <= 4);  // forward_scratch
+
+template <int Rows, int Tiles>
+void score_tiles(const float* q, Index depth, const float* const* keys, float* scores) {
+  constexpr int kVecs = static_cast<int>(kKeyTile / kVecLanes);
+  Vec acc[Rows][Tiles * kVecs];
+  MINIRL_UNROLL for (int i = 0; i < Rows; ++i) {
+    MINIRL_UNROLL for (int v = 0; v < Tiles * kVecs; ++v) { acc[i][v] = zero(); }
+  }
+  for (Index k = 0; k < depth; ++k) {
+    Vec x[Rows];
+    MINIRL_UNROLL for (int i = 0; i < Rows; ++i) { x[i] = broadcast(q[i * depth + k]); }
+    MINIRL_UNROLL for (int v = 0; v < Tiles * kVecs; ++v) {
+      const Vec key = load(keys[v / kVecs] + k * kKeyTile + v % kVecs * kVecLanes);
+      MINIRL_UNROLL for (int i = 0; i < Rows; ++i) { acc[i][v] = fma(x[i], key, acc[i][v]); }
+    }
+  }
+  MINIRL_UNROLL for (int i = 0; i < Rows; ++i) {
+    MINIRL_UNROLL for (int v = 0; v < Tiles * kVecs; ++v) {
+      store(scores + (v / kVecs * Rows + i) * kKeyTile + v % kVecs * kVecLanes, acc[i][v]);
+    }
+  }
+}
+
 /// C (queries, columns) = chain(C; A, B) where query i's depth is present(i), which ascends: absent keys are not touched.
 template <class Present>
 inline void product_present(Index queries, Index columns, Present present, const float* a, const float* b, Index b_stride, float* c) {

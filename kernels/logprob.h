@@ -98,30 +98,11 @@ struct SampleToken {
     const T scale = inverse_temperature;
     const rng::Key k = key[r];
     const std::uint32_t at = position[r];
-    const auto score = [=] MINIRL_HD(Index j, const rng::Words4& words, int word) {
-      return l[j] * scale + static_cast<T>(rng::gumbel(words.w[word]));
-    };
     Index best = 0;
     if (greedy) {
       best = row.argmax(V, [=] MINIRL_HD(Index j) { return l[j]; });
-    } else {  // one Philox call serves four ids: the best of each four, then the best four
-      const Index ids = V;
-      const Index block = row.argmax((V + 3) / 4, [=] MINIRL_HD(Index b) {
-        const rng::Words4 words = k.words(static_cast<std::uint32_t>(b), at);
-        T top = score(4 * b, words, 0);
-        for (int w = 1; w < 4; ++w) {
-          const T v = 4 * b + w < ids ? score(4 * b + w, words, w) : top;
-          top = top < v ? v : top;
-        }
-        return top;
-      });
-      const rng::Words4 words = k.words(static_cast<std::uint32_t>(block), at);
-      best = 4 * block;
-      T top = score(best, words, 0);
-      for (int w = 1; w < 4 && 4 * block + w < V; ++w) {
-        const T v = score(4 * block + w, words, w);
-        if (v > top) { top = v, best = 4 * block + w; }
-      }
+    } else {
+      best = row.argmax_random(V, k, at, [=] MINIRL_HD(Index j, std::uint32_t word) { return l[j] * scale + static_cast<T>(rng::gumbel(word)); });
     }
     std::int32_t* out = token + r;
     row.once([=] MINIRL_HD() { *out = static_cast<std::int32_t>(best); });

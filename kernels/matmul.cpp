@@ -28,6 +28,9 @@ struct Tile {
   Index c_stride;
   Index last_lanes;    // valid lanes of the last vector
   Start start;
+  const char* ahead;   // what the next tiles of columns read, brought near bit by bit:
+  Index ahead_step;    // so many bytes a step of the depth
+  const float* next_c; // C of the next tile
 };
 
 // The register tile: every element of C is one chain over the depth, whatever the tile's shape.
@@ -42,6 +45,7 @@ void run_tile(const Tile& t) {
       MINIRL_UNROLL for (int v = 0; v < Vecs; ++v) {
         const float* p = c + i * c_stride + v * kVecLanes;
         acc[i][v] = partial && v == Vecs - 1 ? load_first(p, t.last_lanes) : load(p);
+        __builtin_prefetch(t.next_c + i * c_stride + v * kVecLanes, 1, 3);
       }
     }
   } else {
@@ -55,7 +59,12 @@ void run_tile(const Tile& t) {
   const float* a = t.a;
   const float* b = t.b;
   const Index panel_stride = t.panel_stride;
+  const char* ahead = t.ahead;
   for (Index k = 0; k < t.depth; ++k) {
+    if constexpr (Rows >= kTileRows - 1) {  // lower tiles wait for memory anyway, and in order
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += t.ahead_step;
+    }
     Vec row[Vecs];
     MINIRL_UNROLL for (int v = 0; v < Vecs; ++v) {
       row[v] = load(b + (v * kVecLanes) / kPanel * panel_stride + (v * kVecLanes) % kPanel);
@@ -105,11 +114,16 @@ void run_chunk(const float* a, const float* b, Index rows, Index columns, Index 
     const Index width = (Index{1} << log2_vecs) * kVecLanes;
     const Index left = columns - column - (width - kVecLanes);
     Tile t{a, b + column / kPanel * depth * kPanel + column % kPanel, depth * kPanel, depth, c + column, c_stride,
-           left < kVecLanes ? left : kVecLanes, start};
+           left < kVecLanes ? left : kVecLanes, start, nullptr, 0, nullptr};
+    const Index next_column = column + width < columns ? column + width : column;
+    const auto* next = reinterpret_cast<const char*>(b + next_column / kPanel * depth * kPanel);
+    t.ahead_step = (kPanel * static_cast<Index>(sizeof(float)) + tiles - 1) / tiles;
     for (Index i = 0; i < tiles; ++i) {
+      t.ahead = next + i * depth * t.ahead_step;
       const Index begin = rows * i / tiles, end = rows * (i + 1) / tiles;
       t.a = a + begin * kRowStride;
       t.c = c + column + begin * c_stride;
+      t.next_c = i + 1 < tiles ? c + column + end * c_stride : c + next_column;
       kTiles[end - begin][log2_vecs](t);
     }
     column += width;

@@ -11,8 +11,12 @@ namespace minirl::kernels {
 inline constexpr Index kPanel = 64;          // columns of a panel of B; a panel holds one chunk of depth
 inline constexpr Index kBlockDepth = 256;    // depth of a block; = kDepthChunk, and the cache block of (mm.3)
 inline constexpr Index kBlockRows = 192;     // most rows of a block of C
-inline constexpr Index kBlockColumns = 256;  // most columns of a block of C
+inline constexpr Index kBlockColumns = 256;  // most columns of a block of C that packs its own B ...
+inline constexpr Index kWideColumns = 1024;  // ... and of one whose B is in panels: A is copied less often
 inline constexpr Index kRowStride = kBlockDepth + 16;  // of the buffer of A; the excess spreads rows over cache sets
+
+/// Depth of B that is packed at once, for all blocks, where B does not come in panels.
+inline constexpr Index kSlabDepth = 4 * kBlockDepth;
 
 /// Floats that a thread's buffer needs: a block of A and a block of B.
 inline constexpr Index kScratchFloats = kBlockRows * kRowStride + kBlockColumns * kBlockDepth;
@@ -24,7 +28,7 @@ enum class Meet : unsigned char {
   chain,           // (mm.3) the chain starts from C
 };
 
-/// One block of C (rows <= kBlockRows, columns <= kBlockColumns), all of the depth.
+/// One block of C (rows <= kBlockRows, columns <= kBlockColumns or kWideColumns), all of the depth.
 struct BlockJob {
   Index rows, columns, depth;
   const float* a;    // row-major (rows, depth), or (depth, rows) if a_transposed

@@ -11,6 +11,7 @@
 #pragma once
 #include "core/fmath.h"
 #include "core/index.h"
+#include "core/rng.h"
 #include "kernels/order.h"
 #if defined(__CUDACC__) || defined(MINIRL_CUDA_EMULATED)
 #define MINIRL_DEVICE_CODE 1  // sees no host headers; its rows are in kernels/cuda/rows.cuh
@@ -20,6 +21,7 @@
 #include "core/parallel.h"
 #include "kernels/backend.h"
 #include "kernels/dispatch.h"
+#include "kernels/philox_lanes.h"
 #endif
 
 namespace minirl::kernels {
@@ -89,6 +91,32 @@ struct CpuRow {
       if (top[l] > top[best] || (top[l] == top[best] && at[l] < at[best])) { best = l; }
     }
     return at[best];
+  }
+  /// argmax of key(i, u_i), where u_i is word i mod 4 of block i / 4 under (k, position).
+  template <class F>
+  Index argmax_random(Index n, const rng::Key& k, std::uint32_t position, F key) const {
+    constexpr Index kChunk = 4 * kPhiloxLanes;
+    static_assert(kChunk % kLanes == 0);
+    std::uint32_t words[kChunk];
+    T keys[kChunk];
+    Index best = 0;
+    T top = -T(__builtin_huge_valf());
+    for (Index i = 0; i < n; i += kChunk) {
+      philox_lanes(k, static_cast<std::uint32_t>(i / 4), position, words);
+      const Index left = n - i < kChunk ? n - i : kChunk;
+      if (left == kChunk) {
+        for (Index l = 0; l < kChunk; ++l) { keys[l] = key(i + l, words[l]); }
+      } else {
+        for (Index l = 0; l < left; ++l) { keys[l] = key(i + l, words[l]); }
+      }
+      const T most = max(left, [&](Index l) { return keys[l]; });
+      if (!(most > top)) { continue; }  // an equal one further on is not the lower index
+      top = most;
+      Index l = 0;
+      while (keys[l] != most) { ++l; }
+      best = i + l;
+    }
+    return best;
   }
   template <class F> void each(Index n, F body) const {
 #if defined(__clang__)

@@ -49,8 +49,16 @@ const ops::RopeTable& Decoder::rope_table(Index needed, const Exec& exec) {
     const RopeFrequencies rope = rope_frequencies(config_);
     rope_ = ops::RopeTable::make(size, rope.frequency, rope.magnitude, dtype_);
   }
-  rope_ = rope_.near(exec);
+  const bool on_device = exec.device.kind != DeviceKind::cpu;
+  if (rope_.cosine.on_device() != on_device) { rope_ = rope_.near(exec); }  // else unchanged: threads may read it
   return rope_;
+}
+
+void Decoder::prepare(const Exec& exec, Index positions) {
+  rope_table(std::min(positions, config_.max_positions), exec);
+  for (Param& p : params_.all()) {
+    if (p.value.shape().rank == 2) { p.packed_forward(exec); }
+  }
 }
 
 Var Decoder::token_logp(const Pass& pass, const Ragged& batch, const Tensor& rows, const Tensor& targets, const ops::LogProbOptions& options) {

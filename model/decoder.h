@@ -32,6 +32,10 @@ class Decoder {
   virtual Var head_input(const Pass& pass, const Var& hidden, const Tensor& rows) = 0;
   virtual ParamUse head() = 0;
 
+  /// Does now what passes of up to `positions` would do at their first use: packs weights, grows tables. After it several
+  /// threads may run passes that do not record, until a parameter changes.
+  void prepare(const Exec& exec, Index positions);
+
   /// Memory for time: training keeps the input of every layer alone and computes the layer again in
   /// backward. Changes no bit.
   void set_recompute_layers(bool on) { recompute_layers_ = on; }

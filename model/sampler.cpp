@@ -1,9 +1,18 @@
 #include "model/sampler.h"
 
 #include <algorithm>
+#include <exception>
+#include <mutex>
+
+#include "core/parallel.h"
 
 namespace minirl {
 namespace {
+
+// Weights that every core keeps near: threads then take whole sequences each, because meeting after every op of a
+// small model costs more than it saves. Larger weights are read once for all sequences, op by op.
+constexpr Index kNearWeights = Index{16} << 20;  // bytes
+constexpr Index kLeastSequences = 4;             // of a thread
 
 // A completion that is being decoded. Its next input token is the last prompt token at first (the prefix
 // without it is shared), then the token drawn last.
@@ -185,6 +194,86 @@ class Generation {
   SampleStats stats_;
 };
 
+using Completions = std::vector<std::vector<Completion>>;
+
+Completions generate(Decoder& model, std::span<const SampleRequest> requests, const SamplerOptions& options, const Exec& exec, SampleStats& stats,
+                     const std::function<bool()>& interrupted) {
+  Generation generation(model, requests, options, exec);
+  while (!generation.idle()) {
+    if (interrupted && interrupted()) { throw Error(Exit::interrupted, "sampling was interrupted"); }
+    generation.admit();
+    if (!generation.empty()) { generation.step(); }
+  }
+  stats = generation.stats();
+  return generation.results();
+}
+
+/// In how many parts the completions are made side by side.
+Index parts_of(const Decoder& model, std::span<const SampleRequest> requests, const SamplerOptions& options, const Exec& exec) {
+  Index completions = 0;
+  for (const SampleRequest& r : requests) { completions += static_cast<Index>(r.keys.size()); }
+  const bool near = exec.device.kind == DeviceKind::cpu && model.params().numel() * size_of(model.dtype()) <= kNearWeights;
+  return near && std::min(completions, options.max_batch) >= kLeastSequences * exec.threads ? exec.threads : 1;
+}
+
+/// A completion is a function of its prompt and key alone: any division of the work gives the same.
+Completions generate_in_parts(Decoder& model, std::span<const SampleRequest> requests, const SamplerOptions& options, const Exec& exec, Index parts,
+                              SampleStats& stats, const std::function<bool()>& interrupted) {
+  struct Part {
+    std::vector<SampleRequest> requests;
+    std::vector<std::pair<std::size_t, std::size_t>> origin;  // request, first of its keys
+    Completions results;
+    SampleStats stats;
+    std::exception_ptr failure;
+  };
+  std::vector<Part> all(static_cast<std::size_t>(parts));
+  Completions results;
+  Index longest = 0;
+  const bool whole = static_cast<Index>(requests.size()) >= 2 * parts;  // prompts; else a prompt's samples are divided
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const SampleRequest& r = requests[i];
+    longest = std::max(longest, static_cast<Index>(r.prompt.size()));
+    results.emplace_back(r.keys.size());
+    for (std::size_t p = 0; p < all.size(); ++p) {
+      const bool mine = i % all.size() == p;
+      const std::size_t begin = whole ? 0 : r.keys.size() * p / all.size();
+      const std::size_t end = whole ? (mine ? r.keys.size() : 0) : r.keys.size() * (p + 1) / all.size();
+      if (begin == end) { continue; }
+      all[p].requests.push_back({r.prompt, {r.keys.begin() + static_cast<std::ptrdiff_t>(begin), r.keys.begin() + static_cast<std::ptrdiff_t>(end)}});
+      all[p].origin.emplace_back(i, begin);
+    }
+  }
+  model.prepare(exec, longest + options.max_new_tokens);
+  SamplerOptions own = options;
+  own.max_batch = std::max<Index>(1, options.max_batch / parts);
+  Exec alone = exec;
+  alone.threads = 1;
+  std::mutex asking;
+  const std::function<bool()> ask = [&] {
+    std::lock_guard<std::mutex> lock(asking);
+    return interrupted && interrupted();
+  };
+  parallel_items(exec.threads, parts, [&](Index item, Index) {
+    Part& part = all[static_cast<std::size_t>(item)];
+    try {
+      part.results = generate(model, part.requests, own, alone, part.stats, ask);
+    } catch (...) {
+      part.failure = std::current_exception();
+    }
+  });
+  for (Part& part : all) {
+    if (part.failure) { std::rethrow_exception(part.failure); }
+    for (std::size_t i = 0; i < part.results.size(); ++i) {
+      const auto& [request, first] = part.origin[i];
+      std::move(part.results[i].begin(), part.results[i].end(), results[request].begin() + static_cast<std::ptrdiff_t>(first));
+    }
+    stats.prompt_tokens += part.stats.prompt_tokens;
+    stats.new_tokens += part.stats.new_tokens;
+    stats.decode_steps += part.stats.decode_steps;
+  }
+  return results;
+}
+
 }  // namespace
 
 std::vector<std::vector<Completion>> sample(Decoder& model, std::span<const SampleRequest> requests, const SamplerOptions& options,
@@ -201,14 +290,12 @@ std::vector<std::vector<Completion>> sample(Decoder& model, std::span<const Samp
   const bool large = Generation::cache_bytes(model, requests, options) >= kLargeCache;
   if (large) { arena.trim(); }
   const Trim after{large ? &arena : nullptr};
-  Generation generation(model, requests, options, exec);
-  while (!generation.idle()) {
-    if (interrupted && interrupted()) { throw Error(Exit::interrupted, "sampling was interrupted"); }
-    generation.admit();
-    if (!generation.empty()) { generation.step(); }
-  }
-  if (stats != nullptr) { *stats = generation.stats(); }
-  return generation.results();
+  const Index parts = parts_of(model, requests, options, exec);
+  SampleStats made;
+  Completions results = parts > 1 ? generate_in_parts(model, requests, options, exec, parts, made, interrupted)
+                                  : generate(model, requests, options, exec, made, interrupted);
+  if (stats != nullptr) { *stats = made; }
+  return results;
 }
 
 }  // namespace minirl

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "autograd/ops.h"
 #include "kernels/attention.h"
 #include "kernels/matmul_block.h"
 #include "model/family.h"
@@ -120,8 +121,11 @@ MemoryPlan plan_memory(const Config& c, const MemoryShape& shape) {
 
   // Rows of logits that exist at once, as ops::token_logp cuts them.
   const Index row = m.vocab_size * kFloat;
-  const Index chunk = std::min(std::max(tokens, slots), std::max<Index>(16, kLogitsChunk / row)) * row;
-  out.program = kProgram + chunk + shape.threads * kernels::kScratchFloats * kFloat;
+  const Index chunk = std::min(std::max(tokens, slots), std::max(ops::kLeastLogitRows, kLogitsChunk / row)) * row;
+  // The panels of x or W that a backward product packs.
+  const Index widest = std::max({m.hidden_size, m.ffn_size, m.q_size()});
+  const Index slab = (widest + kernels::kPanel) * kernels::kSlabDepth * kFloat;
+  out.program = kProgram + chunk + slab + shape.threads * kernels::kScratchFloats * kFloat;
   return out;
 }
 

@@ -9,9 +9,10 @@
 namespace minirl::rl {
 namespace {
 
-constexpr double kWidth = 560, kHeight = 300;
-constexpr double kLeft = 58, kRight = 16, kTop = 14, kBottom = 40;
-constexpr std::size_t kMostPoints = 600;  // more than pixels: means of equal stretches are drawn
+constexpr double kWidth = 420, kHeight = 240;  // letters stay readable on a phone
+constexpr double kLeft = 52, kRight = 12, kTop = 12, kBottom = 38;
+constexpr std::size_t kMostPoints = 360;  // about as many as pixels
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // From data to the coordinates of the picture.
 struct Frame {
@@ -28,6 +29,8 @@ bool usable(const PlotPoint& p, bool logarithmic) {
   return std::isfinite(p.x) && std::isfinite(p.y) && (!logarithmic || p.y > 0);
 }
 
+// Equal stretches of a series of too many points: their mean, and their smallest and largest value
+// as interval. `x` is that of the first point; a stretch without a finite point breaks the line.
 std::vector<PlotPoint> thinned(const std::vector<PlotPoint>& points) {
   if (points.size() <= kMostPoints) {
     return points;
@@ -36,12 +39,23 @@ std::vector<PlotPoint> thinned(const std::vector<PlotPoint>& points) {
   for (std::size_t i = 0; i < kMostPoints; ++i) {
     const std::size_t begin = points.size() * i / kMostPoints;
     const std::size_t end = points.size() * (i + 1) / kMostPoints;
-    PlotPoint mean;
+    PlotPoint stretch{points[begin].x, kNaN, kNaN, kNaN};
+    double sum = 0;
+    double count = 0;
     for (std::size_t j = begin; j < end; ++j) {
-      mean.x += points[j].x / static_cast<double>(end - begin);
-      mean.y += points[j].y / static_cast<double>(end - begin);
+      const PlotPoint& p = points[j];
+      if (!std::isfinite(p.y)) {
+        continue;
+      }
+      sum += p.y;
+      count += 1;
+      const double low = std::isfinite(p.low) ? p.low : p.y;
+      const double high = std::isfinite(p.high) ? p.high : p.y;
+      stretch.low = low < stretch.low || count == 1 ? low : stretch.low;
+      stretch.high = high > stretch.high || count == 1 ? high : stretch.high;
     }
-    out.push_back(mean);
+    stretch.y = sum / count;  // NaN without any
+    out.push_back(stretch);
   }
   return out;
 }
@@ -76,7 +90,7 @@ std::string path(const std::vector<PlotPoint>& points, const Frame& f) {
       pen = false;
       continue;
     }
-    d += fmt::format("{}{:.2f} {:.2f}", pen ? "L" : "M", f.x(p.x), f.y(p.y));
+    d += fmt::format("{}{:.1f} {:.1f}", pen ? "L" : "M", f.x(p.x), f.y(p.y));
     pen = true;
   }
   return d;
@@ -84,17 +98,25 @@ std::string path(const std::vector<PlotPoint>& points, const Frame& f) {
 
 // The area between low and high.
 std::string band_path(const std::vector<PlotPoint>& points, const Frame& f) {
+  std::string out;
   std::string there;
   std::string back;
+  const auto close = [&] {
+    out += there.empty() ? there : there + back + "Z";
+    there.clear();
+    back.clear();
+  };
   for (const auto& p : points) {
     if (!usable(p, f.logarithmic) || !std::isfinite(p.low) || !std::isfinite(p.high) ||
         (f.logarithmic && p.low <= 0)) {
+      close();
       continue;
     }
-    there += fmt::format("{}{:.2f} {:.2f}", there.empty() ? "M" : "L", f.x(p.x), f.y(p.high));
-    back = fmt::format("L{:.2f} {:.2f}", f.x(p.x), f.y(p.low)) + back;
+    there += fmt::format("{}{:.1f} {:.1f}", there.empty() ? "M" : "L", f.x(p.x), f.y(p.high));
+    back = fmt::format("L{:.1f} {:.1f}", f.x(p.x), f.y(p.low)) + back;
   }
-  return there.empty() ? there : there + back + "Z";
+  close();
+  return out;
 }
 
 std::string tick_text(double v) {
@@ -145,7 +167,7 @@ Frame frame_of(const Plot& plot) {
   }
   if (f.y1 - f.y0 < 1e-12 * std::max(1.0, std::abs(f.y0))) {
     const double pad = f.y0 == 0 ? 1 : std::abs(f.y0) * 0.1;
-    f.y0 -= pad, f.y1 += pad;
+    f.y0 -= f.y0 == 0 ? 0 : pad, f.y1 += pad;  // nothing but zeros: from 0 to 1
   } else {
     const double pad = 0.05 * (f.y1 - f.y0);
     if (!(plot.y_min == f.y0)) {
@@ -206,13 +228,14 @@ std::string drawn(const PlotSeries& s, int color, const Frame& f) {
     out += fmt::format("<path class=\"line c{} {}\" d=\"{}\"/>", color, extra, path(points, f));
   };
   const auto points = thinned(s.points);
-  if (s.band) {
+  const bool band = s.band || points.size() < s.points.size();
+  if (band) {
     out += fmt::format("<path class=\"band c{}\" d=\"{}\"/>", color, band_path(points, f));
-    line(points, "");
-    return out;
   }
   if (s.smooth && points.size() >= 20) {
-    line(points, "faint");
+    if (!band) {
+      line(points, "faint");
+    }
     line(moving_mean(points), "");
     return out;
   }
@@ -236,55 +259,69 @@ std::string drawn(const PlotSeries& s, int color, const Frame& f) {
   return out;
 }
 
-// What the script shows under the pointer: for each series its name, the x in picture coordinates
-// and texts.
+// A number of JSON, short.
+std::string digits(double v) {
+  return std::isfinite(v) ? fmt::format("{:.5g}", v) : std::string("null");
+}
+
+// What the script shows: where x is in the picture, and of each series its name, x, y and, where
+// there are any, intervals. `each`: how many points one of them stands for.
 std::string pointer_data(const Plot& plot, const Frame& f) {
-  nlohmann::json all = nlohmann::json::array();
-  for (const auto& s : plot.series) {
-    nlohmann::json points = nlohmann::json::array();
-    for (const auto& p : thinned(s.points)) {
+  std::string out = fmt::format("{{\"x0\":{},\"x1\":{},\"left\":{},\"width\":{},\"series\":[",
+                                digits(f.x0), digits(f.x1), kLeft, kWidth - kLeft - kRight);
+  for (std::size_t i = 0; i < plot.series.size(); ++i) {
+    const PlotSeries& s = plot.series[i];
+    const auto points = thinned(s.points);
+    const nlohmann::json name = s.name;
+    std::string x;
+    std::string y;
+    std::string low;
+    std::string high;
+    bool intervals = false;
+    for (const auto& p : points) {
       if (!usable(p, plot.logarithmic)) {
         continue;
       }
-      std::string text = fmt::format("{:.4g}", p.y);
-      if (std::isfinite(p.low)) {
-        text += fmt::format(" [{:.3g}, {:.3g}]", p.low, p.high);
-      }
-      points.push_back({std::round(f.x(p.x) * 10) / 10, fmt::format("{:.6g}", p.x), text});
+      const char* comma = x.empty() ? "" : ",";
+      x += fmt::format("{}{:.10g}", comma, p.x);
+      y += comma + digits(p.y);
+      low += comma + digits(p.low);
+      high += comma + digits(p.high);
+      intervals = intervals || std::isfinite(p.low);
     }
-    all.push_back({{"name", s.name}, {"points", points}});
+    out += fmt::format(
+        "{}{{\"name\":{},\"each\":{},\"x\":[{}],\"y\":[{}]", i > 0 ? "," : "",
+        name.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace),
+        (s.points.size() + points.size() - 1) / std::max<std::size_t>(points.size(), 1), x, y);
+    if (intervals) {
+      out += fmt::format(",\"low\":[{}],\"high\":[{}]", low, high);
+    }
+    out += "}";
   }
-  std::string text = all.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) {
-    text.replace(at, 1, "\\u003c");
-  }
-  return text;
+  return script_json(out + "]}");
 }
 
-}  // namespace
-
-std::string html_escape(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
+// For those who do not see the picture.
+std::string description(const Plot& plot) {
+  std::string out = plot.title;
+  for (const auto& s : plot.series) {
+    const PlotPoint* first = nullptr;
+    const PlotPoint* last = nullptr;
+    for (const auto& p : s.points) {
+      if (usable(p, plot.logarithmic)) {
+        first = first == nullptr ? &p : first;
+        last = &p;
+      }
+    }
+    if (first != nullptr) {
+      out += fmt::format("; {} from {:.4g} at {} {:.6g} to {:.4g} at {:.6g}", s.name, first->y,
+                         plot.x_label, first->x, last->y, last->x);
     }
   }
   return out;
 }
+
+}  // namespace
 
 std::vector<double> nice_ticks(double low, double high, int count) {
   std::vector<double> out;
@@ -330,63 +367,18 @@ std::string plot_figure(const Plot& plot) {
     }
     out += "</span>";
   }
-  out += fmt::format("</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}",
-                     kWidth, kHeight, html_escape(plot.title), axes(plot, f));
+  out += fmt::format(
+      "</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" tabindex=\"0\" aria-label=\"{}\">{}",
+      kWidth, kHeight, html_escape(description(plot)), axes(plot, f));
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     out += drawn(plot.series[i], static_cast<int>(i) + 1, f);
   }
   out += fmt::format(
-      "<line class=\"cursor\" y1=\"{}\" y2=\"{}\"/></svg><div class=\"tip\"></div><script "
+      "<line class=\"cursor\" y1=\"{}\" y2=\"{}\"/></svg><div class=\"tip\" "
+      "role=\"status\"></div><script "
       "type=\"application/json\">{}</script></figure>\n",
       kTop, kHeight - kBottom, pointer_data(plot, f));
   return out;
-}
-
-std::string plot_style() {
-  return R"(:root{--c1:#2563c9;--c2:#c2570c;--c3:#15803d;--c4:#8b3fd1;--c5:#b4236b;--c6:#5b6472;--c7:#0e7f8c;--c8:#93720b;--c9:#c62f2f;--c10:#4d7c0f}
-@media (prefers-color-scheme:dark){:root{--c1:#7db0ff;--c2:#ffa45c;--c3:#66d08a;--c4:#c79bff;--c5:#ff86b7;--c6:#a3adba;--c7:#5fd0dc;--c8:#e0bf55;--c9:#ff8585;--c10:#b3e06a}}
-.plot{margin:0;position:relative;background:var(--panel);border:1px solid var(--rule);border-radius:8px;padding:12px 14px 6px}
-.plot figcaption{font-size:14px;display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
-.plot .note{color:var(--dim);font-size:12.5px}
-.plot .legend{margin-left:auto;font-size:12.5px;display:flex;gap:12px;color:var(--dim)}
-.plot .legend i{display:inline-block;width:14px;height:3px;border-radius:2px;margin-right:5px;vertical-align:middle;background:currentColor}
-.plot svg{display:block;width:100%;height:auto;margin-top:4px}
-.plot .grid{stroke:var(--rule);stroke-width:1}.plot .axis{stroke:var(--dim);stroke-width:1}
-.plot .tick,.plot .label{fill:var(--dim);font-size:11.5px;font-variant-numeric:tabular-nums}
-.plot .line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}
-.plot .faint{stroke-width:1;opacity:.35}.plot .thin{stroke-width:1.4}
-.plot .dot{fill:currentColor;stroke:var(--panel);stroke-width:1.2}
-.plot .cursor{stroke:var(--dim);stroke-dasharray:3 3;visibility:hidden}
-.plot .tip{position:absolute;pointer-events:none;display:none;background:var(--page);border:1px solid var(--rule);border-radius:6px;padding:5px 8px;font-size:12px;white-space:nowrap;font-variant-numeric:tabular-nums}
-.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}.c4{color:var(--c4)}.c5{color:var(--c5)}.c6{color:var(--c6)}.c7{color:var(--c7)}.c8{color:var(--c8)}.c9{color:var(--c9)}.c10{color:var(--c10)}
-.band{fill:currentColor;fill-opacity:.13;stroke:none}
-)";
-}
-
-std::string plot_script() {
-  return R"(document.querySelectorAll('.plot').forEach(function(fig){
-  var svg=fig.querySelector('svg'),tip=fig.querySelector('.tip'),cur=fig.querySelector('.cursor');
-  var data=JSON.parse(fig.querySelector('script').textContent);
-  svg.addEventListener('pointermove',function(e){
-    var box=svg.getBoundingClientRect(),x=(e.clientX-box.left)/box.width*)" +
-         fmt::format("{}", kWidth) + R"(;
-    var best=null;
-    data.forEach(function(s){s.points.forEach(function(p){if(best===null||Math.abs(p[0]-x)<Math.abs(best[0]-x))best=p;});});
-    if(best===null)return;
-    tip.textContent='';
-    var head=document.createElement('div');head.textContent='step '+best[1];tip.appendChild(head);
-    data.forEach(function(s,i){s.points.forEach(function(p){if(p[1]===best[1]){
-      var row=document.createElement('div'),name=document.createElement('span');
-      name.className='c'+(i+1);name.textContent=s.name+' ';row.appendChild(name);row.appendChild(document.createTextNode(p[2]));tip.appendChild(row);}});});
-    cur.setAttribute('x1',best[0]);cur.setAttribute('x2',best[0]);cur.style.visibility='visible';
-    tip.style.display='block';
-    var left=e.clientX-fig.getBoundingClientRect().left+14;
-    if(left+tip.offsetWidth>fig.clientWidth-8)left-=tip.offsetWidth+28;
-    tip.style.left=left+'px';tip.style.top=(e.clientY-fig.getBoundingClientRect().top+12)+'px';
-  });
-  svg.addEventListener('pointerleave',function(){tip.style.display='none';cur.style.visibility='hidden';});
-});
-)";
 }
 
 }  // namespace minirl::rl

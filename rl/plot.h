@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "rl/html_text.h"
+
 namespace minirl::rl {
 
 struct PlotPoint {
@@ -31,17 +33,16 @@ struct Plot {
 };
 
 /// One <figure> with an inline <svg>. Colours are CSS variables (plot_style), so that it suits a
-/// light and a dark page. Empty text when no series has a finite point.
+/// light and a dark page. Of more points than there are pixels, equal stretches are drawn as their
+/// mean and the area from their smallest to their largest value. Empty text when no series has a
+/// finite point.
 std::string plot_figure(const Plot& plot);
-/// The style sheet and the few lines of script (values under the pointer) that figures need, once a
-/// page.
+/// The style sheet and the few lines of script (values at the pointer, a tap, or the arrow keys)
+/// that figures need, once a page. Figures may come and go while the page is open.
 std::string plot_style();
 std::string plot_script();
 
 /// Round numbers that divide [low, high] into about `count` parts; the first is >= low, the last <=
 /// high.
 std::vector<double> nice_ticks(double low, double high, int count);
-/// & < > " as entities.
-std::string html_escape(const std::string& text);
-
 }  // namespace minirl::rl

@@ -1,12 +1,28 @@
-// minirl rl/report.h -- report.html: one page about a run, readable without a network.
+// minirl rl/report.h -- report.html: one page about a run, or about several, readable without a
+// network (docs/report.md).
 #pragma once
-#include <filesystem>
 #include <string>
+#include <vector>
+
+#include "rl/report/run_view.h"
 
 namespace minirl::rl {
 
-/// The page for the run in `folder`, made of metrics.jsonl, eval/, config.resolved.toml and
-/// env.json; what is not there yet is left out. Throws Exit::usage when a file is damaged.
-std::string report_html(const std::filesystem::path& folder);
+/// A part of the page. `html` is what stands below its heading.
+struct ReportSection {
+  std::string id, title, html;
+};
+
+/// The parts for runs that are refreshed: of one run all about it, of several their curves over
+/// each other, runs that differ only in run.seed as a band.
+std::vector<ReportSection> report_sections(const std::vector<const report::RunView*>& runs);
+
+/// The whole document. `script`: added at its end; `live`: see html_page().
+std::string report_page(const std::string& title, const std::vector<ReportSection>& sections,
+                        const std::string& script = "", bool live = false);
+
+/// Both at once, read anew from the folders. What is missing or damaged is told on the page. Throws
+/// Exit::usage where a folder is no run.
+std::string report_html(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace minirl::rl

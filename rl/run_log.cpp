@@ -167,7 +167,7 @@ void RunLog::rewind(const Progress& progress) {
 }
 
 void RunLog::write_report() const {
-  write_file_atomic(dir_.report(), report_html(dir_.root()));
+  write_file_atomic(dir_.report(), report_html({dir_.root()}));
 }
 
 void RunLog::phase(Phase phase, Index done, Index total) {

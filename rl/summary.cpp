@@ -65,6 +65,7 @@ Evaluation parse_evaluation(const std::string& document, const std::string& name
     e.temperature = doc.at("temperature").get<double>();
     e.average = read_interval(doc.at("avg_at_k"));
     e.pass = read_interval(doc.at("pass_at_k"));
+    e.majority = doc.contains("maj_at_k") ? read_interval(doc.at("maj_at_k")) : Interval{};
     e.length_mean = doc.at("length_mean_tokens").get<double>();
     e.truncated_frac = doc.at("truncated_frac").get<double>();
     e.answered_frac = doc.at("answered_frac").get<double>();
@@ -100,6 +101,13 @@ std::vector<Evaluation> read_evaluations(const fs::path& run) {
   std::sort(out.begin(), out.end(),
             [](const Evaluation& a, const Evaluation& b) { return a.step < b.step; });
   return out;
+}
+
+bool same_problems(const Evaluation& a, const Evaluation& b) {
+  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(),
+                    [](const ProblemRow& x, const ProblemRow& y) {
+                      return x.prompt == y.prompt && x.answer == y.answer;
+                    });
 }
 
 Interval improvement(const Evaluation& before, const Evaluation& after) {
@@ -155,7 +163,7 @@ std::string summary_text(const std::vector<Evaluation>& evaluations, int example
   out += fmt::format(
       "  {} held-out problems, {} samples each, temperature {}; 95% intervals over problems\n",
       before.problems, before.samples, before.temperature);
-  if (both && before.rows.size() == after.rows.size()) {
+  if (both && same_problems(before, after)) {
     const Interval gain = improvement(before, after);
     out += fmt::format("  avg@{} changed by {:+.3f} [{:+.3f}, {:+.3f}] on the same problems\n",
                        before.samples, gain.value, gain.lower, gain.upper);

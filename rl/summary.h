@@ -25,7 +25,7 @@ struct ProblemRow {
 struct Evaluation {
   Index step = 0, problems = 0, samples = 0;
   double temperature = 1;
-  Interval average, pass;
+  Interval average, pass, majority;
   double length_mean = 0, truncated_frac = 0, answered_frac = 0;
   std::vector<ProblemRow> rows;
 };
@@ -35,6 +35,8 @@ std::vector<Evaluation> read_evaluations(const std::filesystem::path& run);
 /// One such document; `name` is what errors call it.
 Evaluation parse_evaluation(const std::string& document, const std::string& name);
 
+/// Were both about the same problems, in the same order?
+bool same_problems(const Evaluation& a, const Evaluation& b);
 /// The difference of avg@k between two evaluations of the same problems, with its interval.
 Interval improvement(const Evaluation& before, const Evaluation& after);
 

@@ -23,10 +23,10 @@ Tensor head_logits(const Exec& exec, const Tensor& h, const kernels::PackedMatri
   return logits;
 }
 
-// Rows whose logits fit in kChunkBytes: the only place where logits exist.
+// Rows of logits that exist at once: they exist nowhere else.
 Index rows_per_chunk(const Exec& exec, Index V, DType dtype) {
   const Index bytes = exec.device.kind == DeviceKind::cpu ? kChunkBytes : kDeviceChunkBytes;
-  return std::max<Index>(16, bytes / (V * size_of(dtype)));
+  return std::max(kLeastLogitRows, bytes / (V * size_of(dtype)));
 }
 
 // The logits with those that may not be drawn at -inf.

@@ -30,6 +30,28 @@ __device__ Best<T> warp_best(Best<T> best) {
   return best;
 }
 
+/// CpuRow's argmax_random: one Philox call serves four items, so the best of each four, then the best four.
+template <class T, class Row, class F>
+__device__ Index argmax_of_fours(const Row& row, Index n, const rng::Key& k, std::uint32_t position, F key) {
+  const auto best_of_four = [&](Index block, T* top) {
+    const rng::Words4 words = k.words(static_cast<std::uint32_t>(block), position);
+    Index best = 4 * block;
+    *top = key(best, words.w[0]);
+    for (int w = 1; w < 4 && 4 * block + w < n; ++w) {
+      const T v = key(4 * block + w, words.w[w]);
+      if (v > *top) { *top = v, best = 4 * block + w; }
+    }
+    return best;
+  };
+  T top;
+  const Index block = row.argmax((n + 3) / 4, [&](Index b) {
+    T best;
+    best_of_four(b, &best);
+    return best;
+  });
+  return best_of_four(block, &top);
+}
+
 /// Lane threadIdx.x of the row's warp. Programs that take maxima have long rows: see BlockRow.
 template <class T>
 struct WarpRow {
@@ -125,6 +147,10 @@ struct BlockRow {
     __syncthreads();
     for (int w = 0; w < kWarps; ++w) { best.meet(value[w], at[w]); }
     return best.at;
+  }
+  template <class F>
+  __device__ Index argmax_random(Index n, const rng::Key& k, std::uint32_t position, F key) const {
+    return argmax_of_fours<T>(*this, n, k, position, key);
   }
   template <class F>
   __device__ void each(Index n, F body) const {

@@ -58,12 +58,12 @@ void store_tiles(const Exec& exec, const AttentionDims& dims, const T* k, const 
   parallel_items(elements < kSmallAttention ? 1 : exec.threads, static_cast<Index>(pieces.size()), [&](Index item, Index) {
     const QueryRun& piece = pieces[static_cast<std::size_t>(item)];
     const Index tile = piece.tiles[piece.first_position / kKeyTile], slot = piece.first_position % kKeyTile;
-    for (Index j = 0; j < piece.rows; ++j) {
-      for (Index head = 0; head < dims.kv_heads; ++head) {
-        const Index to = (tile * dims.kv_heads + head) * d * kKeyTile, from = (piece.first_row + j) * stride + head * d;
-        for (Index c = 0; c < d; ++c) { pool_k[to + c * kKeyTile + slot + j] = k[from + c]; }
-        std::copy_n(v + from, d, pool_v + to + (slot + j) * d);
+    for (Index head = 0; head < dims.kv_heads; ++head) {
+      const Index to = (tile * dims.kv_heads + head) * d * kKeyTile, from = piece.first_row * stride + head * d;
+      for (Index c = 0; c < d; ++c) {  // keys inside: what is written is consecutive
+        for (Index j = 0; j < piece.rows; ++j) { pool_k[to + c * kKeyTile + slot + j] = k[from + j * stride + c]; }
       }
+      for (Index j = 0; j < piece.rows; ++j) { std::copy_n(v + from + j * stride, d, pool_v + to + (slot + j) * d); }
     }
   });
 }

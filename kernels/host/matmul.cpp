@@ -18,7 +18,7 @@ static_assert(kBlockDepth == kDepthChunk);
 constexpr Index kSmallProduct = 512 * 1024;
 // Blocks that a thread should get, so that an uneven last one costs little; and the least that is worth packing.
 constexpr Index kBlocksPerThread = 4;
-constexpr Index kLeastRows = 32;
+constexpr Index kLeastRows = 64;
 
 Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 
@@ -28,13 +28,14 @@ struct Blocks {
   Index row_blocks, column_blocks;  // how many
 };
 
-Blocks cut(Index rows, Index columns, int threads) {
+Blocks cut(Index rows, Index columns, Index most_columns, int threads) {
   Blocks b{};
   const Index wanted = threads == 1 ? 1 : kBlocksPerThread * threads;
-  b.column_blocks = ceil_div(columns, kBlockColumns);
-  Index finer = std::min(ceil_div(wanted, b.column_blocks), rows / kLeastRows);
-  if (finer > threads) { finer -= finer % threads; }
-  b.row_blocks = std::max(ceil_div(rows, kBlockRows), finer);
+  b.column_blocks = ceil_div(columns, most_columns);
+  const Index finer = std::min(ceil_div(wanted, b.column_blocks), rows / kLeastRows);
+  b.row_blocks = std::max({ceil_div(rows, kBlockRows), finer, Index{1}});
+  // The same number of blocks for every thread.
+  if (b.row_blocks > 1 && b.row_blocks * b.column_blocks % threads != 0) { b.row_blocks = ceil_div(b.row_blocks, threads) * threads; }
   // Too few rows to go round (decoding): narrower blocks.
   if (b.row_blocks * b.column_blocks < wanted) {
     b.column_blocks = std::clamp(ceil_div(wanted, b.row_blocks), b.column_blocks, ceil_div(columns, kPanel));
@@ -46,11 +47,38 @@ Blocks cut(Index rows, Index columns, int threads) {
   return b;
 }
 
+/// Packs B (depth, columns), row-major or (columns, depth) if transposed, chunk by chunk into panels.
+void pack_matrix(const Exec& exec, const float* b, Index stride, bool transposed, Index depth, Index columns, float* packed) {
+  const Index panels = ceil_div(columns, kPanel), chunks = ceil_div(depth, kBlockDepth);
+  const int threads = depth * columns < kSmallProduct ? 1 : exec.threads;
+  parallel_items(threads, panels * chunks, [&](Index item, Index) {
+    const Index first_row = item / panels * kBlockDepth, panel = item % panels, first_column = panel * kPanel;
+    const Index rows = std::min(kBlockDepth, depth - first_row), width = std::min(kPanel, columns - first_column);
+    const float* from = transposed ? b + first_column * stride + first_row : b + first_row * stride + first_column;
+    pack_panels_f32(from, stride, transposed, rows, width, packed + (first_row * panels + rows * panel) * kPanel);
+  });
+}
+
 /// Runs `whole` (a job for all of C) block by block on the threads.
 void run_blocks(const Exec& exec, const BlockJob& whole) {
   if (whole.rows == 0 || whole.columns == 0 || whole.depth == 0) { return; }
   const int threads = whole.rows * whole.columns * whole.depth < kSmallProduct ? 1 : exec.threads;
-  const Blocks blocks = cut(whole.rows, whole.columns, threads);
+  const bool packed = whole.b_panels > 0;
+  const Blocks blocks = cut(whole.rows, whole.columns, packed ? kWideColumns : kBlockColumns, threads);
+  if (!packed && blocks.row_blocks > 1) {  // several blocks would pack the same columns: once for all of them
+    const Index panels = ceil_div(whole.columns, kPanel);
+    Tensor buffer = Tensor::empty({std::min(whole.depth, kSlabDepth) * panels * kPanel}, DType::f32, exec);
+    for (Index first = 0; first < whole.depth; first += kSlabDepth) {
+      BlockJob slab = whole;
+      slab.depth = std::min(kSlabDepth, whole.depth - first);
+      slab.a += first * (whole.a_transposed ? whole.a_stride : 1);
+      pack_matrix(exec, whole.b + first * whole.b_stride, whole.b_stride, false, slab.depth, whole.columns, buffer.data<float>());
+      slab.b = buffer.data<float>();
+      slab.b_panels = panels;
+      run_blocks(exec, slab);
+    }
+    return;
+  }
   parallel_items(threads, blocks.row_blocks * blocks.column_blocks, [&](Index item, Index) {
     // Row blocks are neighbours in time, so that they share the columns' operand in the caches.
     const Index row = item % blocks.row_blocks * blocks.rows, column = item / blocks.row_blocks * blocks.columns;
@@ -58,7 +86,7 @@ void run_blocks(const Exec& exec, const BlockJob& whole) {
     job.rows = std::min(blocks.rows, whole.rows - row);
     job.columns = std::min(blocks.columns, whole.columns - column);
     job.a += row * (whole.a_transposed ? 1 : whole.a_stride);
-    if (whole.b_panels > 0) { job.b_panel = column / kPanel; } else { job.b += column; }
+    if (packed) { job.b_panel = column / kPanel; } else { job.b += column; }
     job.c += row * whole.c_stride + column;
     job.scratch = thread_scratch(kScratchFloats);
     matmul_block_f32(job);
@@ -86,17 +114,8 @@ PackedMatrix PackedMatrix::pack(const Exec& exec, const Tensor& w_NK, Use use) {
   // B (depth, columns): W^T for (mm.1), W itself for (mm.2).
   const bool transposed = use == Use::forward;
   const Index depth = transposed ? p.cols_ : p.rows_, columns = transposed ? p.rows_ : p.cols_;
-  const Index panels = ceil_div(columns, kPanel), chunks = ceil_div(depth, kBlockDepth);
-  p.data_ = Tensor::empty({depth * panels * kPanel}, DType::f32, exec);
-  const float* w = w_NK.data<float>();
-  float* packed = p.data_.data<float>();
-  const int threads = depth * columns < kSmallProduct ? 1 : exec.threads;
-  parallel_items(threads, panels * chunks, [&](Index item, Index) {
-    const Index first_row = item / panels * kBlockDepth, panel = item % panels, first_column = panel * kPanel;
-    const Index rows = std::min(kBlockDepth, depth - first_row), width = std::min(kPanel, columns - first_column);
-    const float* from = transposed ? w + first_column * p.cols_ + first_row : w + first_row * p.cols_ + first_column;
-    pack_panels_f32(from, p.cols_, transposed, rows, width, packed + (first_row * panels + rows * panel) * kPanel);
-  });
+  p.data_ = Tensor::empty({depth * ceil_div(columns, kPanel) * kPanel}, DType::f32, exec);
+  pack_matrix(exec, w_NK.data<float>(), p.cols_, transposed, depth, columns, p.data_.data<float>());
   return p;
 }
 

@@ -13,7 +13,7 @@ struct Stop {
 /// One unit is 50 to 150 ns of an ordinary core: a verdict ends within about 20 ms.
 class Budget {
  public:
-  static constexpr std::int64_t kUnits = 120'000;
+  static constexpr std::int64_t kUnits = 100'000;
   void spend(std::int64_t units) {
     if (units > left_) {  // refused before it is done
       left_ = 0;

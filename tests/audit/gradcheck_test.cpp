@@ -229,7 +229,10 @@ TEST_CASE("audit/gradcheck: whole configurations pass: losses, penalties, entrop
            {"algorithm.name=ppo", "model.tie_word_embeddings=false", "rollout.temperature=0.8"},
            {"algorithm.name=gspo", "algorithm.loss_agg_mode=seq-mean-token-mean",
             "model.family=qwen2"},
-           {"algorithm.name=dppo_topk_tv"}}) {
+           {"algorithm.name=dppo_topk_tv"},
+           {"algorithm.name=gmpo", "algorithm.loss_agg_mode=seq-mean-token-mean"},
+           {"algorithm.name=sapo"},
+           {"algorithm.name=ipo"}}) {
     CAPTURE(sets.empty() ? std::string("pg_is") : sets[0]);
     rl::LoadedConfig loaded = config(sets);
     loaded.config.rollout.max_new_tokens = 6;

@@ -230,7 +230,7 @@ TEST_CASE("cli: a run whose data file was changed is not resumed") {
       "--set", "task.eval=eval.jsonl",      "--set", "pretrain.steps=0",
       "--set", "pretrain.warmup_steps=0",   "--set", "checkpoint.pretrain_every=0",
       "--set", "prompt.instruction=none",   "--set", "rollout.max_new_tokens=8",
-      "--set", "train.lr_schedule=constant"};
+      "--set", "train.lr_schedule=constant", "--set", "reward.truncated_reward=zero"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.end(), files.begin(), files.end());
     return tiny_run(std::move(more));

@@ -143,8 +143,8 @@ TEST_CASE("cli: verify ledger catches changed files, and names line, step, file 
   {
     const Copy dir;
     const std::string text = dir.read(dir.file("rollouts/step-000003.jsonl"));
-    const bool zero = contains(text, "\"reward\":0.0,");
-    dir.replace("rollouts/step-000003.jsonl", zero ? "\"reward\":0.0," : "\"reward\":1.0,", zero ? "\"reward\":1.0," : "\"reward\":0.0,");
+    const auto at = text.find("\"reward\":") + 9;
+    dir.write(dir.file("rollouts/step-000003.jsonl"), text.substr(0, at) + "0.5" + text.substr(text.find(',', at)));
     check_caught(dir.verify(), {"line 10 (step 3)", "rewards in rollouts/step-000003.jsonl"});
   }
   {

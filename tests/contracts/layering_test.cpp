@@ -45,7 +45,8 @@ const std::vector<Library> kLibraries = {
     {"openssl/", {"core"}, "hashes are core/hash.h"},
     {"zstd.h", {"data"}, "compressed files are data/zstd_stream.h and data/parquet"},
     {"CLI/", {"cli"}, "the command line is cli"},
-    {"nlohmann/", {"model", "data", "rl", "audit", "cli", "tests"}, "core, kernels and autograd read no files of others"},
+    {"httplib.h", {"cli"}, "minirl serve is cli/http_server.h"},
+    {"nlohmann/", {"model", "data", "rl", "audit", "cli", "bench", "tests"}, "core, kernels and autograd read no files of others"},
     {"iostream", {"cli", "tests", "bench"}, "layers below the command line print nothing"},
 };
 

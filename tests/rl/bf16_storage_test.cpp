@@ -86,9 +86,10 @@ TEST_CASE("rl/bf16_storage: a value becomes one of its two neighbours, with the 
 }
 
 TEST_CASE("rl/bf16_storage: bits depend on the seed and the step, not on threads or instruction sets") {
-  for (const auto& [weights, state] : {std::pair{DType::bf16, DType::bf16},
-                                       {DType::bf16, DType::f32},
-                                       {DType::f32, DType::bf16}}) {
+  for (const auto& types : {std::pair{DType::bf16, DType::bf16},
+                            {DType::bf16, DType::f32},
+                            {DType::f32, DType::bf16}}) {
+    const DType weights = types.first, state = types.second;
     CAPTURE(name(weights));
     CAPTURE(name(state));
     const auto result = [&](std::uint64_t seed, int threads) {

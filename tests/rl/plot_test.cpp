@@ -1,5 +1,6 @@
 #include "rl/plot.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>
@@ -79,11 +80,13 @@ TEST_CASE("rl/plot: constant, single and huge data have a sensible frame") {
 }
 
 TEST_CASE(
-    "rl/plot: many points are thinned to means; texts are escaped; the pointer data are JSON") {
+    "rl/plot: many points are thinned, none of the extremes is lost; texts are escaped; the values are JSON") {
   std::vector<PlotPoint> points;
   for (int i = 0; i < 100000; ++i) {
     points.push_back({static_cast<double>(i), std::sin(i * 1e-3)});
   }
+  points[31415].y = 7;  // one step of a hundred thousand
+  points[27182].y = -9;
   Plot p = line(points);
   p.title.append("<b> & \"x\"");
   p.series[0].name.append("</script>");
@@ -93,8 +96,14 @@ TEST_CASE(
   CHECK(count(svg, "</script>") == 1);
   const auto begin = svg.find("application/json\">") + 18;
   const auto json = nlohmann::json::parse(svg.substr(begin, svg.find("</script>") - begin));
-  CHECK(json.at(0).at("name") == "</script>");
-  CHECK(json.at(0).at("points").size() == 600);
+  const auto& series = json.at("series").at(0);
+  CHECK(series.at("name") == "</script>");
+  CHECK(series.at("x").size() == 360);
+  CHECK(series.at("each") == 278);
+  const auto high = series.at("high").get<std::vector<double>>();
+  const auto low = series.at("low").get<std::vector<double>>();
+  CHECK(*std::max_element(high.begin(), high.end()) == 7);
+  CHECK(*std::min_element(low.begin(), low.end()) == -9);
 }
 
 TEST_CASE("rl/plot: a logarithmic axis leaves out what has no logarithm") {

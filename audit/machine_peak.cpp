@@ -6,6 +6,7 @@
 
 #include "core/parallel.h"
 #include "core/stopwatch.h"
+#include "core/tensor.h"
 #include "kernels/peak.h"
 
 namespace minirl::audit {
@@ -32,33 +33,27 @@ double fma_peak(int threads) {
 }
 
 double read_bandwidth(int threads) {
-  constexpr Index kWords = Index{32} << 20;  // 256 MiB: more than caches hold
-  constexpr Index kPiece = Index{64} << 10;
-  constexpr Index kLanes = 32;  // independent sums, so that the compiler makes vectors of them
-  const std::vector<std::uint64_t> buffer(static_cast<std::size_t>(kWords), 1);
-  std::vector<std::uint64_t> sums(static_cast<std::size_t>(kWords / kPiece));
+  constexpr Index kFloats = Index{64} << 20;  // 256 MiB: more than caches hold
+  constexpr Index kPiece = Index{128} << 10;
+  Tensor buffer = Tensor::empty({kFloats}, DType::f32);
+  float* const data = buffer.data<float>();
+  std::fill(data, data + kFloats, 1.0F);
+  std::vector<float> sums(static_cast<std::size_t>(kFloats / kPiece * 16));
   double best = 0;
-  for (int repeat = 0; repeat < 5; ++repeat) {
+  for (int repeat = 0; repeat < 12; ++repeat) {
     const Stopwatch watch;
-    parallel_items(threads, kWords / kPiece, [&](Index piece, Index) {
-      const std::uint64_t* from = buffer.data() + piece * kPiece;
-      std::uint64_t lane[kLanes] = {};
-      for (Index i = 0; i < kPiece; i += kLanes) {
-        for (Index l = 0; l < kLanes; ++l) {
-          lane[l] += from[i + l];
-        }
-      }
-      std::uint64_t total = 0;
-      for (const std::uint64_t x : lane) {
-        total += x;
-      }
-      sums[static_cast<std::size_t>(piece)] = total;
+    const double used = processor_seconds();
+    parallel_items(threads, kFloats / kPiece, [&](Index piece, Index) {
+      kernels::read_loop_f32(data + piece * kPiece, kPiece, sums.data() + piece * 16);
     });
-    const double seconds = watch.seconds();
-    for (const std::uint64_t s : sums) {
-      MINIRL_CHECK(s == kPiece, "a sum of {} ones is {}", kPiece, s);
+    // One thread that was not running was not reading.
+    const double seconds = threads == 1 ? processor_seconds() - used : watch.seconds();
+    double total = 0;
+    for (const float s : sums) {
+      total += static_cast<double>(s);
     }
-    best = std::max(best, static_cast<double>(kWords) * 8 / seconds / 1e9);
+    MINIRL_CHECK(total == static_cast<double>(kFloats), "{} ones add up to {}", kFloats, total);
+    best = std::max(best, static_cast<double>(kFloats) * 4 / seconds / 1e9);
   }
   return best;
 }

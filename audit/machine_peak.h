@@ -11,6 +11,7 @@ namespace minirl::audit {
 double fma_peak(int threads);
 
 /// Bytes a second that `threads` threads read from memory, the best of a few passes over a buffer of 256 MiB, GB/s.
+/// One thread is measured by its processor time.
 double read_bandwidth(int threads);
 
 /// Seconds of one call of `body`: the lower decile of calls that fill about `budget` seconds (at least five), because

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/peak.h"
+#include "core/stopwatch.h"
 #include "kernels/backend.h"
 #include "kernels/cuda_plugin.h"
 #include "model/sampler.h"
@@ -55,10 +55,10 @@ template <class F>
 double device_seconds(kernels::Backend& device, double budget, F&& body) {
   const auto time = [&](int calls) {
     device.synchronize();
-    const double start = bench::seconds_now();
+    const Stopwatch watch;
     for (int i = 0; i < calls; ++i) { body(); }
     device.synchronize();
-    return (bench::seconds_now() - start) / calls;
+    return watch.seconds() / calls;
   };
   time(1);  // the first call loads code
   const double once = time(1);

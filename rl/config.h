@@ -154,7 +154,7 @@ struct RuntimeConfig {
 
 struct AuditConfig {
   std::string metric_aliases = "none";  // none | verl | trl
-  std::string trail = "none";           // none | sample | all: tokens/
+  std::string trail = "sample";         // none | sample | all: tokens/
   Index trail_every = 1;                // train steps between trails
   Index trail_sequences = 8;            // sample: completions a step
 };

@@ -136,7 +136,7 @@ TEST_CASE("rl/token_trail: a sample holds so many sequences of so many steps, th
   }
   CHECK(trail_sample(1, 1, 32, 3) != trail_sample(1, 3, 32, 3));
   CHECK(trail_sample(1, 1, 4, 9).size() == 4);
-  const Trails none({});
+  const Trails none({"audit.trail=none"});
   CHECK_FALSE(std::filesystem::exists(none.folder.path() / "tokens"));
 }
 

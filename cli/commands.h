@@ -25,6 +25,7 @@ void add_eval(CLI::App& app, Chosen& chosen);
 void add_prepare(CLI::App& app, Chosen& chosen);
 void add_sample(CLI::App& app, Chosen& chosen);
 void add_inspect(CLI::App& app, Chosen& chosen);
+void add_compare(CLI::App& app, Chosen& chosen);
 void add_convert(CLI::App& app, Chosen& chosen);
 void add_init(CLI::App& app, Chosen& chosen);
 void add_replay(CLI::App& app, Chosen& chosen);

@@ -78,6 +78,7 @@ int main(int argc, char** argv) {
   minirl::cli::add_init(app, chosen);
   minirl::cli::add_report(app, chosen);
   minirl::cli::add_serve(app, chosen);
+  minirl::cli::add_compare(app, chosen);
   minirl::cli::add_reward(app, chosen);
   minirl::cli::add_tokenize(app, chosen);
   minirl::cli::add_prepare(app, chosen);

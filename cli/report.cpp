@@ -28,7 +28,7 @@ void add_report(CLI::App& app, Chosen& chosen) {
       ->type_name("FILE");
   command->callback([&chosen, args] {
     chosen.run = [args] {
-      const std::string html = rl::report_html(args->runs);
+      const std::string html = rl::report_html(rl::OpenRuns(args->runs));
       const bool one = args->runs.size() == 1;
       const std::filesystem::path out = !args->out.empty() ? std::filesystem::path(args->out)
                                         : one              ? args->runs.front() / "report.html"

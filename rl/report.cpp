@@ -2,6 +2,7 @@
 
 #include "rl/html_page.h"
 #include "rl/html_text.h"
+#include "rl/report/compare.h"
 #include "rl/report/curves.h"
 #include "rl/report/evaluation_view.h"
 #include "rl/report/sheet.h"
@@ -16,6 +17,7 @@ using report::RunView;
 constexpr const char* kStyle =
     R"(nav{display:flex;flex-wrap:wrap;gap:4px 16px;margin:12px 0;font-size:14px}
 .sheet{display:grid;grid-template-columns:minmax(90px,150px) minmax(0,1fr);gap:4px 16px;margin:8px 0}.sheet dt{color:var(--dim)}.sheet dd{margin:0;max-width:95ch;overflow-wrap:anywhere}
+@media (max-width:600px){.sheet{grid-template-columns:90px minmax(0,1fr);gap:4px 10px}}
 .results th{white-space:nowrap}.results td>b+.dim{white-space:nowrap}.results th[scope=row]{font-weight:400;color:var(--dim)}
 )";
 
@@ -50,6 +52,9 @@ std::vector<ReportSection> report_sections(const std::vector<const RunView*>& ru
   std::vector<ReportSection> out = {{"run", "", head(runs)},
                                     {"evaluation", "Evaluation", report::evaluation_table(runs)},
                                     {"curves", "Curves", report::curves(groups)}};
+  if (several) {
+    out.insert(out.begin() + 1, {"comparison", "Differences", report::comparison_html(runs)});
+  }
   for (std::size_t i = 0; i < groups.size(); ++i) {  // of several seeds the first
     const std::string number = i == 0 ? "" : fmt::format("-{}", i + 1);
     const RunView& run = *groups[i].runs.front();
@@ -85,18 +90,32 @@ std::string report_page(const std::string& title, const std::vector<ReportSectio
                    report::token_map_script() + script, live);
 }
 
-std::string report_html(const std::vector<std::filesystem::path>& folders) {
-  std::vector<RunView> views;
-  std::vector<const RunView*> runs;
-  std::string title;
+OpenRuns::OpenRuns(const std::vector<std::filesystem::path>& folders) {
   for (const auto& folder : folders) {
-    views.emplace_back(folder).refresh();
-    title += (title.empty() ? "" : ", ") + views.back().name();
+    views_.push_back(std::make_unique<RunView>(folder));
+    pointers_.push_back(views_.back().get());
   }
-  for (const RunView& view : views) {
-    runs.push_back(&view);
+  refresh();
+}
+
+bool OpenRuns::refresh() {
+  bool changed = false;
+  for (const auto& view : views_) {
+    changed = view->refresh() || changed;
   }
-  return report_page(title, report_sections(runs));
+  return changed;
+}
+
+std::string report_title(const OpenRuns& runs) {
+  std::string out;
+  for (const RunView* run : runs.all()) {
+    out += (out.empty() ? "" : ", ") + run->name();
+  }
+  return out;
+}
+
+std::string report_html(const OpenRuns& runs) {
+  return report_page(report_title(runs), report_sections(runs.all()));
 }
 
 }  // namespace minirl::rl

@@ -166,8 +166,13 @@ void RunLog::rewind(const Progress& progress) {
   remove_steps(dir_.root() / "tokens", later);
 }
 
-void RunLog::write_report() const {
-  write_file_atomic(dir_.report(), report_html({dir_.root()}));
+void RunLog::write_report() {
+  if (view_ == nullptr) {
+    view_ = std::make_unique<OpenRuns>(std::vector{dir_.root()});
+  } else {
+    view_->refresh();
+  }
+  write_file_atomic(dir_.report(), report_html(*view_));
 }
 
 void RunLog::phase(Phase phase, Index done, Index total) {

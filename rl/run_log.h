@@ -7,6 +7,7 @@
 #include "rl/ledger.h"
 #include "rl/metric_log.h"
 #include "rl/progress_line.h"
+#include "rl/report.h"
 #include "rl/run_dir.h"
 #include "rl/token_trail.h"
 #include "rl/trainer.h"
@@ -21,7 +22,7 @@ class RunLog final : public Observer {
   /// made again.
   void rewind(const Progress& progress);
   /// Draws report.html from what is there.
-  void write_report() const;
+  void write_report();
 
   void phase(Phase phase, Index done, Index total) override;
   void step(const StepRecord& record) override;
@@ -51,6 +52,7 @@ class RunLog final : public Observer {
   bool tensorboard_;
   std::string aliases_;
   ProgressLine line_;
+  std::unique_ptr<OpenRuns> view_;  // kept, so that a report reads only what is new
 };
 
 /// One line a rollout: prompt, ids, log mu (9 significant digits: exact), reward and why,

@@ -74,14 +74,10 @@ ask();
 
 LivePage::LivePage(const std::vector<std::filesystem::path>& folders,
                    std::chrono::milliseconds pause)
-    : instance_(fmt::format("{}-{}", ::getpid(),
+    : runs_(folders),
+      instance_(fmt::format("{}-{}", ::getpid(),
                             std::chrono::steady_clock::now().time_since_epoch().count())),
-      pause_(pause) {
-  for (const auto& folder : folders) {
-    views_.emplace_back(folder);
-    title_ += (title_.empty() ? "" : ", ") + views_.back().name();
-  }
-}
+      pause_(pause) {}
 
 std::string LivePage::version(Index number) const {
   return fmt::format("{}.{}", instance_, number);
@@ -93,16 +89,11 @@ void LivePage::refresh() {
     return;
   }
   read_at_ = now;
-  bool news = version_ == 0;
-  std::vector<const RunView*> runs;
-  for (RunView& view : views_) {
-    news = view.refresh() || news;
-    runs.push_back(&view);
-  }
-  if (!news) {
+  const bool news = runs_.refresh();
+  if (version_ > 0 && !news) {
     return;
   }
-  std::vector<ReportSection> fresh = report_sections(runs);
+  std::vector<ReportSection> fresh = report_sections(runs_.all());
   ++version_;
   const bool same_parts = std::equal(
       fresh.begin(), fresh.end(), sections_.begin(), sections_.end(),
@@ -125,7 +116,7 @@ void LivePage::refresh() {
 std::string LivePage::page() {
   const std::lock_guard lock(mutex_);
   refresh();
-  return report_page(title_, sections_, fmt::format("var version='{}';", version(version_)) + kScript,
+  return report_page(report_title(runs_), sections_, fmt::format("var version='{}';", version(version_)) + kScript,
                      true);
 }
 

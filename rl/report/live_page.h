@@ -2,7 +2,6 @@
 // ask again and again: the page once, then only the parts that have changed.
 #pragma once
 #include <chrono>
-#include <list>
 #include <mutex>
 
 #include "rl/report.h"
@@ -29,8 +28,7 @@ class LivePage {
   std::string version(Index number) const;
 
   std::mutex mutex_;
-  std::string title_;
-  std::list<RunView> views_;  // addresses stay
+  OpenRuns runs_;
   std::vector<ReportSection> sections_;
   std::vector<Index> changed_;  // of each section: the version that it is from
   Index version_ = 0, layout_ = 0;  // the newest one, and the one since which the parts are the same

@@ -31,11 +31,12 @@ std::vector<fs::path> spread(const std::vector<fs::path>& all, std::size_t wante
 class Words {
  public:
   std::size_t number(const std::string& word) {
-    const auto found = std::find(all_.begin(), all_.end(), word);
-    if (found == all_.end()) {
+    const auto at =
+        static_cast<std::size_t>(std::find(all_.begin(), all_.end(), word) - all_.begin());
+    if (at == all_.size()) {
       all_.push_back(word);
     }
-    return static_cast<std::size_t>(found - all_.begin());
+    return at;
   }
   std::string json() const {
     return nlohmann::json(all_).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);

@@ -12,15 +12,16 @@ std::string token_map_style() {
 .t{border-radius:3px;padding:2px 0;cursor:default;unicode-bidi:isolate;box-shadow:inset -1px 0 0 var(--rule);scroll-margin:40vh 0}
 .t:hover{outline:1px solid var(--dim)}.t:focus{outline:2px solid var(--focus);outline-offset:1px}
 .t.masked{text-decoration:underline dotted 2px;text-underline-offset:3px}.t.given{color:var(--dim);box-shadow:none}
+.tokens .t .ctl{color:inherit}
 .key{margin-left:10px;font:13px ui-monospace,monospace;white-space:nowrap}.key .t{padding:2px 5px}
 .facts{position:sticky;top:12px;background:var(--panel);border:1px solid var(--rule);border-radius:8px;padding:10px 14px;min-height:330px;font-size:13.5px;overflow-wrap:anywhere}
-.facts dl{display:grid;grid-template-columns:auto 1fr;gap:1px 12px;margin:6px 0}.facts dt{color:var(--dim)}.facts dd{margin:0;text-align:right;font-variant-numeric:tabular-nums}
+.facts dl{display:grid;grid-template-columns:auto 1fr;gap:1px 12px;margin:6px 0}.facts dt{color:var(--dim)}.facts dd{margin:0;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 .facts ul{margin:4px 0;padding-left:18px}.facts p{margin:0}
 .p1{background:rgb(var(--up)/.06)}.p2{background:rgb(var(--up)/.12)}.p3{background:rgb(var(--up)/.18)}.p4{background:rgb(var(--up)/.24)}.p5{background:rgb(var(--up)/.3)}.p6{background:rgb(var(--up)/.36)}.p7{background:rgb(var(--up)/.42)}.p8{background:rgb(var(--up)/.48)}
 .n1{background:rgb(var(--down)/.06)}.n2{background:rgb(var(--down)/.12)}.n3{background:rgb(var(--down)/.18)}.n4{background:rgb(var(--down)/.24)}.n5{background:rgb(var(--down)/.3)}.n6{background:rgb(var(--down)/.36)}.n7{background:rgb(var(--down)/.42)}.n8{background:rgb(var(--down)/.48)}
 @media (max-width:760px){.map{grid-template-columns:minmax(0,1fr);gap:8px}
 .facts{top:auto;bottom:0;min-height:0;max-height:46vh;overflow:auto;padding:8px 12px;font-size:12.5px;box-shadow:0 -4px 14px rgb(0 0 0/.18)}
-.facts dl{grid-template-columns:auto 1fr auto 1fr;gap:0 10px}.facts dd.wide{grid-column:2/5}}
+.facts dl{grid-template-columns:auto 1fr auto 1fr;gap:0 8px}}
 )";
 }
 

@@ -19,7 +19,7 @@ struct Agreement {
   std::string part;                  // "rewards", "gradients of update 2", "initial weights", ...
   Index common_steps = 0;            // up to the difference
   std::string note;                  // a ledger that is missing, or damaged from some line on
-  bool identical() const { return common_steps > 0 && !differs_at; }
+  bool identical() const { return common_steps > 0 && !differs_at && note.empty(); }
   /// "bit-identical up to step 412, first difference: rewards at step 413"
   std::string words() const;
 };

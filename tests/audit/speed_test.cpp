@@ -24,7 +24,8 @@ ModelConfig shape() {
 TEST_CASE("audit/speed: useful operations are two a weight of every product and four an element of query and key") {
   const ModelConfig c = shape();
   double weights = 0;
-  for (const Param& p : make_decoder(c, DType::f32, 1)->params().all()) {
+  const auto model = make_decoder(c, DType::f32, 1);
+  for (const Param& p : model->params().all()) {
     if (p.value.shape().rank == 2) { weights += static_cast<double>(p.value.numel()); }  // the tied table is the head
   }
   CHECK(audit::forward_flop(c, 0) == 2 * weights);

@@ -215,7 +215,7 @@ int Parser::signed_factor() {
 
 int Parser::percent(int value) {
   if (tree_[value].kind == Kind::number) {
-    return tree_.number(tree_[value].value / 100);
+    return tree_.number(multiply(tree_[value].value, Rational(1) / 100, budget_));  // charged: signs may be many
   }
   return tree_.make(Kind::product, {value, tree_.number(Rational(1) / 100)});
 }

@@ -126,7 +126,11 @@ int Parser::term() {
       const int above = factors.size() == 1 ? factors[0] : tree_.make(Kind::product, factors);
       factors = {quotient(above, below)};
     } else if (take("%")) {  // of the whole term: 12\frac{1}{2}\%
-      factors = {percent(factors.size() == 1 ? factors[0] : tree_.make(Kind::product, factors))};
+      if (factors.size() == 1 && tree_[factors[0]].kind == Kind::number) {
+        factors[0] = percent(factors[0]);
+      } else {  // one factor more, not one level more: signs may be many
+        factors.push_back(tree_.number(Rational(1) / 100));
+      }
     } else if (mixed && token().type == TokenType::number && token().literal && token().space &&
                is_mark("/", 1) && token(2).type == TokenType::number && token(2).literal &&
                token(2).value > token().value) {

@@ -84,6 +84,8 @@ TEST_CASE("rl/verifier: no input is paid for its size, and all of them end withi
       repeated("a'", 5000),
       repeated("5=", 3000) + "5",
       "1" + repeated("\\%", 8000),  // a rational that grows with every sign
+      "x" + repeated("\\%", 8000),
+      "x" + repeated("\\%2", 5000),
       repeated("a<", 3000) + "5",
       repeated("1:", 3000) + "2",
       repeated("\\overline{", 3000) + "x" + repeated("}", 3000),
